@@ -1,0 +1,34 @@
+/// Linux headers that Swift's Glibc module leaves out, and the few calls that Swift cannot make itself.
+#ifndef CLINUX_SHIM_H
+#define CLINUX_SHIM_H
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/// `struct ucred` and `SO_PEERCRED` (unix(7)) of a connected Unix socket; 0, or -1 with errno.
+int clinux_peer_credentials(int descriptor, int *pid, unsigned *uid, unsigned *gid);
+
+/// A send of one datagram with one descriptor beside it (SCM_RIGHTS), as sd_journal does for entries that do not fit.
+ssize_t clinux_send_descriptor(int socket, const struct sockaddr_un *to, int descriptor);
+
+/// memfd_create(2) with MFD_CLOEXEC | MFD_ALLOW_SEALING; the descriptor, or -1 with errno.
+int clinux_memfd(const char *name);
+/// Seals a memfd against every later change (F_ADD_SEALS).
+int clinux_seal(int descriptor);
+
+/// open(2) with a mode, which Swift cannot call because it is variadic.
+int clinux_open(const char *path, int flags, mode_t mode);
+#endif

@@ -1,0 +1,3 @@
+#ifndef CTOML_SHIM_H
+#define CTOML_SHIM_H
+#endif
