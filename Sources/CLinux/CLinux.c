@@ -40,3 +40,7 @@ int clinux_seal(int descriptor) {
 }
 
 int clinux_open(const char *path, int flags, mode_t mode) { return open(path, flags, mode); }
+
+void clinux_name_thread(pthread_t thread, const char *name) { pthread_setname_np(thread, name); }
+
+int clinux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }

@@ -1,9 +1,6 @@
 /// Linux headers that Swift's Glibc module leaves out, and the few calls that Swift cannot make itself.
 #ifndef CLINUX_SHIM_H
 #define CLINUX_SHIM_H
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -31,4 +28,10 @@ int clinux_seal(int descriptor);
 
 /// open(2) with a mode, which Swift cannot call because it is variadic.
 int clinux_open(const char *path, int flags, mode_t mode);
+
+/// accept4(2) with SOCK_CLOEXEC | SOCK_NONBLOCK; the descriptor, or -1 with errno.
+int clinux_accept(int listener);
+
+/// pthread_setname_np(3): the name that `ps -T` and /proc/PID/task/TID/comm show (15 bytes).
+void clinux_name_thread(pthread_t thread, const char *name);
 #endif

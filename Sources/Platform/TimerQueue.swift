@@ -1,0 +1,76 @@
+/// The timers of a loop, earliest first: a binary heap, with cancelled ones dropped when they come to the top.
+struct TimerQueue {
+    private struct Entry {
+        let deadline: BootInstant
+        let id: TimerID
+    }
+
+    private var heap: [Entry] = []
+    private var bodies: [TimerID: @Sendable () -> Void] = [:]
+    private var lastNumber: UInt64 = 0
+
+    /// The deadline of the earliest timer that still stands.
+    var next: BootInstant? {
+        mutating get {
+            while let first = heap.first, bodies[first.id] == nil { removeFirst() }
+            return heap.first?.deadline
+        }
+    }
+
+    mutating func add(_ deadline: BootInstant, _ body: @escaping @Sendable () -> Void) -> TimerID {
+        lastNumber += 1
+        let id = TimerID(number: lastNumber)
+        bodies[id] = body
+        heap.append(Entry(deadline: deadline, id: id))
+        var child = heap.count - 1
+        while child > 0 {
+            let parent = (child - 1) / 2
+            if !before(heap[child], heap[parent]) { break }
+            heap.swapAt(child, parent)
+            child = parent
+        }
+        return id
+    }
+
+    mutating func cancel(_ id: TimerID) {
+        guard bodies.removeValue(forKey: id) != nil else { return }
+        // Many timers are set and cancelled without ever coming due (transaction timeouts): the heap must not keep them all.
+        if heap.count > 64, heap.count > 4 * bodies.count { rebuild() }
+    }
+
+    /// Takes the earliest timer that is due at `now`.
+    mutating func popDue(_ now: BootInstant) -> (@Sendable () -> Void)? {
+        guard let deadline = next, deadline <= now else { return nil }
+        let id = heap[0].id
+        removeFirst()
+        return bodies.removeValue(forKey: id)
+    }
+
+    private func before(_ left: Entry, _ right: Entry) -> Bool {
+        left.deadline != right.deadline ? left.deadline < right.deadline : left.id.number < right.id.number
+    }
+
+    private mutating func removeFirst() {
+        heap.swapAt(0, heap.count - 1)
+        heap.removeLast()
+        siftDown(from: 0)
+    }
+
+    private mutating func siftDown(from start: Int) {
+        var parent = start
+        while true {
+            let left = 2 * parent + 1
+            guard left < heap.count else { return }
+            let right = left + 1
+            let child = right < heap.count && before(heap[right], heap[left]) ? right : left
+            if !before(heap[child], heap[parent]) { return }
+            heap.swapAt(child, parent)
+            parent = child
+        }
+    }
+
+    private mutating func rebuild() {
+        heap.removeAll { bodies[$0.id] == nil }
+        for start in stride(from: heap.count / 2 - 1, through: 0, by: -1) { siftDown(from: start) }
+    }
+}
