@@ -181,7 +181,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
         let idle = inbox.withLock { $0.isEmpty }
         if idle { arm() }
         withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 16) { events in
-            let count = retryOnInterrupt { epoll_wait(epoll.raw, events.baseAddress, CInt(events.count), idle ? -1 : 0) }
+            let count = retryOnInterrupt { epoll_wait(epoll.raw, events.baseAddress!, CInt(events.count), idle ? -1 : 0) }
             turns &+= 1
             guard count > 0 else { return }
             for event in events[..<Int(count)] {
