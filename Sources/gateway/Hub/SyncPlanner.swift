@@ -15,6 +15,8 @@ struct CollarBooks: Sendable, Equatable {
     var checkpoint: UInt64
     /// Who owns what in this log, ascending. Never empty.
     var assignments: [Assignment]
+    /// Ranges of former logs that no entry has reported yet.
+    var unreported: [SequenceGap] = []
 
     /// The owner of the windows to come.
     var owner: String { assignments.last?.owner ?? "" }
@@ -30,17 +32,10 @@ struct CollarBooks: Sendable, Equatable {
     }
 }
 
-/// Whose the windows are that a collar held before it came to its owner (`backlog` in the configuration).
-enum Backlog: String, Sendable {
-    case former
-    case new
-    case skip
-}
-
 /// Why a collar is not read although it holds something.
-enum HoldReason: Sendable, Equatable {
-    /// The owner changed and the configuration does not say whose the backlog is.
-    case backlogUndecided(former: String, unread: UInt64)
+enum CollarHold: Sendable, Equatable {
+    /// The owner changed, or may have, and the configuration does not say whose the backlog is.
+    case backlogUndecided(former: String?, unread: UInt64)
     /// The backlog is the former owner's, who is not configured.
     case formerOwnerUnknown(former: String?)
 }
@@ -76,6 +71,8 @@ struct LogBeginning: Sendable, Equatable {
     let assignments: [CollarBooks.Assignment]
     /// The same log's numbering went back, which the profile rules out.
     let wentBack: Bool
+    /// What is known of the end of the log that was read before: its unread rest is gone and will be reported.
+    let formerEnd: UInt64?
     /// What is left unread on purpose, reported in the same transaction.
     let withheld: GapReport?
 }
@@ -85,7 +82,7 @@ enum SyncStep: Sendable, Equatable {
     /// Everything that the collar holds is stored.
     case rest
     /// The collar is not read until a person decides.
-    case hold(HoldReason)
+    case hold(CollarHold)
     /// A log is seen first, or its numbering went back: its books begin.
     case begin(LogBeginning)
     /// The owner changed within a log.
@@ -102,67 +99,77 @@ enum SyncStep: Sendable, Equatable {
 struct SyncPlanner: Sendable {
     /// The owner that the configuration gives the collar.
     let owner: String
-    let backlog: Backlog?
+    let backlog: Configuration.Backlog?
     let configuredOwners: Set<String>
     /// The most windows an entry may take.
     let batchWindows: Int
+
+    /// How many ranges of former logs one entry reports at the most; the others go with the next.
+    private static let reportLimit = 32
 
     /// The next step.
     ///
     /// - Parameters:
     ///   - status: what the collar said just now.
-    ///   - books: what the outbox knows; `nil` for a collar that it has never seen.
+    ///   - books: what the outbox knows; `nil` when it has no log of this collar.
+    ///   - ownersLost: the books of this collar were lost with a broken file, and with them whose its windows are.
     ///   - formerNext: for the log in `books`, the highest `next` that the collar announced, as far as this run of the hub heard it.
-    func step(status: BetaMetrics, books: CollarBooks?, formerNext: UInt64?) -> SyncStep {
+    func step(status: BetaMetrics, books: CollarBooks?, ownersLost: Bool = false, formerNext: UInt64? = nil) -> SyncStep {
         guard let books else {
-            return begin(status, base: UInt64(status.oldest), formerOwner: nil, wentBack: false)
+            return begin(status, former: ownersLost ? .unknown : .none, formerEnd: nil, wentBack: false)
         }
         guard status.log == books.log else {
-            // What the former log still held is gone with it; the report closes that log before the new one is opened.
-            if let end = formerNext, end > books.checkpoint {
-                let gap = SequenceGap(log: books.log, first: books.checkpoint, count: end - books.checkpoint, reason: .reformatted)
-                return .report(GapReport(log: books.log, gaps: [gap], owner: books.owner(of: books.checkpoint), next: end, assignment: nil))
-            }
-            return begin(status, base: UInt64(status.oldest), formerOwner: books.owner, wentBack: false)
+            return begin(status, former: .known(books.owner), formerEnd: formerNext, wentBack: false)
         }
-        let next = SerialNumber.unwrap(status.next, near: books.checkpoint)
+        let next = SequenceNumber.unwrap(status.next, near: books.checkpoint)
         if next < books.checkpoint {
-            // The numbering went back within one log, which the profile rules out. New numbers above the checkpoint, congruent to the
-            // wire's, keep the two stretches apart.
-            var base = books.checkpoint & ~UInt64(UInt32.max) | UInt64(status.oldest)
-            if base < books.checkpoint { base += 1 << 32 }
-            return begin(status, base: base, formerOwner: books.owner, wentBack: true)
+            return begin(status, former: .known(books.owner), formerEnd: nil, wentBack: true)
         }
-        let held = min(UInt64(status.held), next)
-        return advance(status, books: books, oldest: next - held, next: next)
+        return advance(status, books: books, oldest: next - min(UInt64(status.held), next), next: next)
     }
 
-    private func begin(_ status: BetaMetrics, base: UInt64, formerOwner: String?, wentBack: Bool) -> SyncStep {
+    /// Who had the collar before its log begins in the books.
+    private enum Former: Equatable {
+        /// Nobody: this hub meets it for the first time.
+        case none
+        /// Somebody, but the books that say who are lost.
+        case unknown
+        case known(String)
+
+        var key: String? {
+            if case .known(let key) = self { return key }
+            return nil
+        }
+    }
+
+    private func begin(_ status: BetaMetrics, former: Former, formerEnd: UInt64?, wentBack: Bool) -> SyncStep {
+        let base = UInt64(status.oldest)
         let next = base + UInt64(status.held)
         var assignments = [CollarBooks.Assignment(first: base, owner: owner)]
         var withheld: GapReport?
         // At the first pairing with this hub the backlog is the new owner's unless the configuration says otherwise; after a change
         // of owner only the configuration can say.
-        if formerOwner != owner, next > base {
-            switch backlog ?? (formerOwner == nil ? .new : nil) {
+        if former != .known(owner), next > base {
+            switch backlog ?? (former == .none ? .new : nil) {
             case .former:
-                guard let formerOwner, configuredOwners.contains(formerOwner) else { return .hold(.formerOwnerUnknown(former: formerOwner)) }
-                assignments = [.init(first: base, owner: formerOwner), .init(first: next, owner: owner)]
+                guard let key = former.key, configuredOwners.contains(key) else { return .hold(.formerOwnerUnknown(former: former.key)) }
+                assignments = [.init(first: base, owner: key), .init(first: next, owner: owner)]
             case .new:
                 break
             case .skip:
                 let gap = SequenceGap(log: status.log, first: base, count: next - base, reason: .withheld)
                 withheld = GapReport(log: status.log, gaps: [gap], owner: owner, next: next, assignment: nil)
             case nil:
-                return .hold(.backlogUndecided(former: formerOwner ?? "", unread: next - base))
+                return .hold(.backlogUndecided(former: former.key, unread: next - base))
             }
         }
-        return .begin(LogBeginning(log: status.log, base: base, assignments: assignments, wentBack: wentBack, withheld: withheld))
+        return .begin(LogBeginning(
+            log: status.log, base: base, assignments: assignments, wentBack: wentBack, formerEnd: formerEnd, withheld: withheld))
     }
 
     private func advance(_ status: BetaMetrics, books: CollarBooks, oldest: UInt64, next: UInt64) -> SyncStep {
         if books.owner != owner, let step = changeOwner(books, oldest: oldest, next: next) { return step }
-        var gaps: [SequenceGap] = []
+        var gaps = Array(books.unreported.prefix(Self.reportLimit))
         let start = max(books.checkpoint, oldest)
         if oldest > books.checkpoint {
             let reason: GapReason = status.flags.contains(.overwrittenSinceClear) ? .overwritten : .clearedElsewhere
