@@ -42,7 +42,7 @@ let package = Package(
                           swiftSettings: strict),
 
         // What misbehaves on purpose. Never linked into the daemon.
-        .target(name: "Simulation", dependencies: ["Platform", "CLinux"], swiftSettings: strict),
+        .target(name: "Simulation", dependencies: ["Platform", "CLinux", "CJansson"], swiftSettings: strict),
         .executableTarget(name: "simulated-collar", dependencies: ["Platform", "Simulation", "CLinux"], swiftSettings: strict),
 
         .testTarget(name: "PlatformTests", dependencies: ["Platform"], swiftSettings: strict),
