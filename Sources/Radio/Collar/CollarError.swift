@@ -1,3 +1,5 @@
+import Platform
+
 /// What went wrong between the hub and a collar.
 public struct CollarError: Error, Sendable, Hashable, CustomStringConvertible {
     /// Names the kind of failure in logs and in status; a code does not change between releases.
@@ -32,12 +34,14 @@ public struct CollarError: Error, Sendable, Hashable, CustomStringConvertible {
         case silent = "collar-silent"
         /// The read was ended by a stop.
         case stopped = "collar-read-stopped"
-        /// The peer refused an attribute (an ATT error).
-        case attributeRefused = "collar-attribute-refused"
+        /// An attribute could not be used: the peer refused it, or its answer makes no sense.
+        case attributeFailed = "collar-attribute-failed"
         /// The collar has forgotten the subscriptions (ATT error 0xFD).
         case notSubscribed = "collar-not-subscribed"
         /// The link is gone.
         case linkClosed = "collar-link-closed"
+        /// The task that asked was cancelled.
+        case cancelled = "collar-cancelled"
         /// The connection is not open, or is being opened a second time.
         case notOpen = "collar-not-open"
     }
@@ -63,12 +67,48 @@ public struct CollarError: Error, Sendable, Hashable, CustomStringConvertible {
         case .busy: "nothing; the hub asks again at the next heartbeat"
         case .windowsMissing, .readStalled, .answerTimeout, .silent, .linkClosed:
             "nothing; the hub connects and reads again; if it comes back, look at distance, battery and interference"
-        case .stopped: "nothing; the rest is read later"
-        case .attributeRefused: "check the pairing and the security configured for this collar"
+        case .stopped, .cancelled: "nothing; the rest is read later"
+        case .attributeFailed: "check the pairing and the security configured for this collar"
         case .notSubscribed: "nothing; the hub subscribes again on the next link"
         case .notOpen: "nothing; the hub opens a connection before it uses it"
         }
     }
 
     public var description: String { "\(code.rawValue): \(detail)" }
+}
+
+extension CollarError {
+    /// The collar's view of an error of the attribute client, or the error itself.
+    init(cause: any Error) {
+        switch cause {
+        case let error as CollarError:
+            self = error
+        case let error as GATTError:
+            switch error.reason {
+            case .att(.clientCharacteristicConfigurationImproperlyConfigured, _, _):
+                self.init(.notSubscribed, "\(error)")
+            case .closed(let closure):
+                self.init(closure: closure)
+            case .timeout:
+                self.init(.linkClosed, "\(error)")
+            case .notSupported, .noClientConfiguration:
+                self.init(.notACollar, "\(error)")
+            case .notStarted, .alreadyStarted:
+                self.init(.notOpen, "\(error)")
+            case .att, .doesNotFit, .sendQueueFull, .procedureInProgress, .noIndication, .implausible:
+                self.init(.attributeFailed, "\(error)")
+            }
+        case is CancellationError:
+            self.init(.cancelled, "the task that asked was cancelled")
+        case let error as SystemError:
+            self.init(.linkClosed, "\(error)")
+        default:
+            self.init(.attributeFailed, "\(cause)")
+        }
+    }
+
+    /// Why the link has gone.
+    init(closure: BearerClosure) {
+        self.init(.linkClosed, "\(closure)")
+    }
 }
