@@ -6,7 +6,7 @@ import Platform
 /// `SilenceWatch`) decide everything, and every wait has an end by a timer: the attribute client's 30 s for a transaction, `CollarTiming` for the rest.
 /// Cancelling a task that waits here does not shorten the wait; `close()` does.
 public actor CollarConnection {
-    private enum Phase {
+    enum Phase {
         /// Made. Goes on to opening, closed.
         case idle
         /// Discovery and subscriptions. Goes on to open, closed.
@@ -17,35 +17,37 @@ public actor CollarConnection {
         case closed(CollarError)
     }
 
-    private struct Handles {
+    struct Handles {
         let heartbeat: AttributeHandle
         let control: AttributeHandle
     }
 
-    private typealias Outcome = Result<ControlAnswer, CollarError>
+    typealias Outcome = Result<ControlAnswer, CollarError>
 
     nonisolated public var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    private let client: GATTClient
+    let client: GATTClient
+    let loop: any EventLoop
+    let timing: CollarTiming
+    let onEvent: @Sendable (CollarEvent) -> Void
     private let profile: CollarProfile
-    private let loop: any EventLoop
-    private let timing: CollarTiming
-    private let onEvent: @Sendable (CollarEvent) -> Void
+    private(set) var phase = Phase.idle
 
-    private var phase = Phase.idle
-    private var control = ControlPointMachine()
-    private var lastRequest: ControlPointMachine.ID = 0
-    private var waiters: [ControlPointMachine.ID: (Outcome) -> Void] = [:]
-    private var answerTimer: (request: ControlPointMachine.ID, timer: TimerID)?
+    // Requests.
+    var control = ControlPointMachine()
+    var lastRequest: ControlPointMachine.ID = 0
+    var waiters: [ControlPointMachine.ID: (Outcome) -> Void] = [:]
+    var answerTimer: (request: ControlPointMachine.ID, timer: TimerID)?
+    var statusIsUnsupported = false
 
-    private var assembler = WindowAssembler()
-    private var reading: (machine: RangeReadMachine, log: UInt32, done: (RangeRead) -> Void)?
-    private var stall: (watch: SilenceWatch, timer: TimerID)?
+    // The read that runs.
+    var assembler = WindowAssembler()
+    var reading: Reading?
 
-    private var silence: (watch: SilenceWatch, timer: TimerID)?
-    private var lastMalformedHeartbeat: CollarError?
+    // Signs of life.
+    var watches: [Sign: (watch: SilenceWatch, timer: TimerID)] = [:]
+    var lastMalformedHeartbeat: CollarError?
     private var reported: Set<CollarError.Code> = []
-    private var statusIsUnsupported = false
 
     /// - Parameters:
     ///   - client: the attribute client of the link, not started yet, on the same loop.
@@ -106,18 +108,18 @@ public actor CollarConnection {
         try await client.subscribe(to: windows, as: .notifications) { [weak self] update in
             self?.assumeIsolated { $0.windowNotified(update.value) }
         }
-        try checkStillOpening()
-        listenForHeartbeats()
+        try checkNotClosed()
+        expect(.heartbeat, within: timing.silence)
         // From here on heartbeats come, and the hub may act on one before `open` has returned to it.
         phase = .open(Handles(heartbeat: heartbeat.valueHandle, control: control.valueHandle))
         try await client.subscribe(to: heartbeat, as: .notifications) { [weak self] update in
             self?.assumeIsolated { $0.heartbeatNotified(update.value) }
         }
-        if case .closed(let error) = phase { throw error }
+        try checkNotClosed()
         return identity
     }
 
-    private func checkStillOpening() throws(CollarError) {
+    private func checkNotClosed() throws(CollarError) {
         if case .closed(let error) = phase { throw error }
     }
 
@@ -130,17 +132,18 @@ public actor CollarConnection {
         return found
     }
 
-    private func end(_ error: CollarError) {
+    /// The connection is over: whatever waits for the collar ends with this error. Only the first reason counts.
+    func end(_ error: CollarError) {
         if case .closed = phase { return }
         phase = .closed(error)
-        if let silence { loop.cancel(silence.timer) }
-        silence = nil
+        for sign in Array(watches.keys) { forget(sign) }
         apply(control.close(error))
         client.assumeIsolated { $0.close() }
         onEvent(.closed(error))
     }
 
-    private func openHandles() throws(CollarError) -> Handles {
+    /// The handles of an open connection.
+    func openHandles() throws(CollarError) -> Handles {
         switch phase {
         case .open(let handles): return handles
         case .closed(let error): throw error
@@ -148,244 +151,8 @@ public actor CollarConnection {
         }
     }
 
-    // MARK: Requests
-
-    /// Asks the collar for its Beta Metrics: opcode 0x05, or the characteristic when the ATT_MTU is under 26 or the firmware has no such opcode.
-    ///
-    /// - Throws: `CollarError`.
-    public func status() async throws(CollarError) -> BetaMetrics {
-        let handles = try openHandles()
-        if await client.mtu >= 26, !statusIsUnsupported {
-            let answer = try await perform(.status)
-            switch answer.result {
-            case .ok: return try BetaMetrics(parsing: answer.payload)
-            case .unsupported: statusIsUnsupported = true
-            default: throw answer.failure
-            }
-        }
-        do {
-            return try BetaMetrics(parsing: try await client.read(handles.heartbeat))
-        } catch {
-            throw CollarError(cause: error)
-        }
-    }
-
-    /// Reads `count` windows of `log` from `first` on (opcode 0x01), as often and in as many parts as `RangeReadMachine` finds necessary. The caller
-    /// bounds `count`: the windows are held in memory. One read at a time; a second one is answered with `.busy`.
-    ///
-    /// - Returns: what came in order, and how it ended; a lost link is such an end.
-    /// - Throws: `CollarError` when the connection is not open, and nothing was read.
-    public func read(log: UInt32, first: UInt32, count: UInt32) async throws(CollarError) -> RangeRead {
-        _ = try openHandles()
-        guard reading == nil else { return RangeRead(end: .busy) }
-        return await withCheckedContinuation { (continuation: CheckedContinuation<RangeRead, Never>) in
-            var machine = RangeReadMachine(first: first, count: count)
-            let step = machine.start()
-            reading = (machine, log, { continuation.resume(returning: $0) })
-            takeReadStep(step)
-        }
-    }
-
-    /// Lets the collar forget every window of `log` up to and including `through` (opcode 0x03).
-    ///
-    /// - Throws: `CollarError`: no answer, or one that the profile does not have.
-    public func clear(log: UInt32, through: UInt32) async throws(CollarError) -> ClearAnswer {
-        _ = try openHandles()
-        let answer = try await perform(.clear(log: log, through: through))
-        switch answer.result {
-        case .ok:
-            let range = try answer.range()
-            return .cleared(oldest: range.oldest, next: range.next)
-        case .wrongLog: return .wrongLog
-        case .clearRefused: return .refused
-        case .busy: return .busy
-        case .flashError: return .flashError
-        case .unsupported, .badLength: return .unsupported(answer.failure)
-        default: throw answer.failure
-        }
-    }
-
-    /// Sets the collar's clock (opcode 0x04).
-    ///
-    /// - Parameter seconds: since 1970.
-    /// - Throws: `CollarError`: no answer, or one that the profile does not have.
-    public func setTime(_ seconds: UInt32) async throws(CollarError) -> SetTimeAnswer {
-        _ = try openHandles()
-        let answer = try await perform(.setTime(seconds: seconds))
-        switch answer.result {
-        case .ok: return .set
-        case .busy: return .busy
-        case .unsupported, .badLength: return .unsupported(answer.failure)
-        default: throw answer.failure
-        }
-    }
-
-    /// Ends a running read (opcode 0x02): it returns what it has, with `.stopped` unless that is all. Without one it changes nothing.
-    ///
-    /// - Throws: `CollarError`: no answer, or one that is not `ok`.
-    public func stop() async throws(CollarError) {
-        _ = try openHandles()
-        reading?.machine.stop()
-        let answer = try await perform(.stop)
-        guard answer.result == .ok else { throw answer.failure }
-    }
-
-    private func perform(_ request: ControlRequest) async throws(CollarError) -> ControlAnswer {
-        let outcome = await withCheckedContinuation { (continuation: CheckedContinuation<Outcome, Never>) in
-            submit(request) { continuation.resume(returning: $0) }
-        }
-        return try outcome.get()
-    }
-
-    private func submit(_ request: ControlRequest, _ waiter: @escaping (Outcome) -> Void) {
-        lastRequest += 1
-        waiters[lastRequest] = waiter
-        apply(control.submit(request, id: lastRequest))
-    }
-
-    private func apply(_ actions: [ControlPointMachine.Action]) {
-        for action in actions {
-            switch action {
-            case .write(let id, let request): write(request, id)
-            case .answer(let id, let answer): resolve(id, .success(answer))
-            case .fail(let id, let error): resolve(id, .failure(error))
-            case .report(let error): report(error)
-            }
-        }
-    }
-
-    private func write(_ request: ControlRequest, _ id: ControlPointMachine.ID) {
-        guard case .open(let handles) = phase else { return }
-        if request.opcode == .readRange {
-            watchForStall()
-        } else {
-            let timer = loop.schedule(after: timing.answer) { [weak self] in
-                self?.assumeIsolated { $0.answerTimedOut(request.opcode) }
-            }
-            answerTimer = (id, timer)
-        }
-        loop.spawn { [client, weak self] in
-            var failure: CollarError?
-            do { try await client.write(request.encoded, to: handles.control) } catch { failure = CollarError(cause: error) }
-            await self?.wrote(id, failure)
-        }
-    }
-
-    private func wrote(_ id: ControlPointMachine.ID, _ failure: CollarError?) {
-        if let failure { apply(control.writeFailed(id, failure)) } else { apply(control.written(id)) }
-    }
-
-    private func resolve(_ id: ControlPointMachine.ID, _ outcome: Outcome) {
-        if let timer = answerTimer, timer.request == id {
-            loop.cancel(timer.timer)
-            answerTimer = nil
-        }
-        waiters.removeValue(forKey: id)?(outcome)
-    }
-
-    private func answerTimedOut(_ opcode: ControlOpcode) {
-        end(CollarError(.answerTimeout, "no answer to opcode \(opcode.rawValue) within \(timing.answer)"))
-    }
-
-    private func controlIndicated(_ update: ValueUpdate) {
-        apply(control.indication(update.value))
-        // Nothing of an answer needs to be stored before it is confirmed. A link that has ended meanwhile takes no confirmation.
-        if update.isIndication { try? client.assumeIsolated { try $0.confirmIndication() } }
-    }
-
-    // MARK: Reading
-
-    private func takeReadStep(_ step: RangeReadMachine.Step) {
-        guard let reading else { return }
-        switch step {
-        case .request(let first, let count):
-            submit(.readRange(log: reading.log, first: first, count: count)) { self.readAnswered($0) }
-        case .finish(let read):
-            self.reading = nil
-            reading.done(read)
-        }
-    }
-
-    private func readAnswered(_ outcome: Outcome) {
-        if let stall { loop.cancel(stall.timer) }
-        stall = nil
-        // A window that the answer has overtaken lost its rest.
-        assembler.reset()
-        switch outcome {
-        case .success(let answer):
-            if let step = reading?.machine.answered(answer) { takeReadStep(step) }
-        case .failure(let error):
-            if let read = reading?.machine.interrupt(error) { takeReadStep(.finish(read)) }
-        }
-    }
-
-    private func windowNotified(_ value: [UInt8]) {
-        guard reading != nil else {
-            report(CollarError(.strayWindow, "raw windows came that were not asked for"))
-            return
-        }
-        guard case .window(let window, let fragmented) = assembler.take(value) else { return }
-        guard reading?.machine.take(window, fragmented: fragmented) == true, let moved = stall?.watch.heard(at: loop.now) else { return }
-        if let stall { loop.cancel(stall.timer) }
-        stall?.timer = scheduleStallCheck(at: moved)
-    }
-
-    private func watchForStall() {
-        let watch = SilenceWatch(limit: timing.stall, now: loop.now)
-        stall = (watch, scheduleStallCheck(at: watch.deadline))
-    }
-
-    private func scheduleStallCheck(at deadline: BootInstant) -> TimerID {
-        loop.schedule(at: deadline) { [weak self] in self?.assumeIsolated { $0.checkForStall() } }
-    }
-
-    private func checkForStall() {
-        switch stall?.watch.fired(at: loop.now) {
-        case .rearm(let deadline): stall?.timer = scheduleStallCheck(at: deadline)
-        case .silent: end(CollarError(.readStalled, "neither a window nor an answer for \(timing.stall)"))
-        case nil: break
-        }
-    }
-
-    // MARK: Heartbeats
-
-    private func listenForHeartbeats() {
-        let watch = SilenceWatch(limit: timing.silence, now: loop.now)
-        silence = (watch, scheduleSilenceCheck(at: watch.deadline))
-    }
-
-    private func heartbeatNotified(_ value: [UInt8]) {
-        if let moved = silence?.watch.heard(at: loop.now) {
-            if let silence { loop.cancel(silence.timer) }
-            silence?.timer = scheduleSilenceCheck(at: moved)
-        }
-        do throws(CollarError) {
-            let metrics = try BetaMetrics(parsing: value)
-            lastMalformedHeartbeat = nil
-            onEvent(.heartbeat(metrics))
-        } catch {
-            // A sign of life even so: to connect again would not make the firmware any better.
-            guard error != lastMalformedHeartbeat else { return }
-            lastMalformedHeartbeat = error
-            onEvent(.malformedHeartbeat(error))
-        }
-    }
-
-    private func scheduleSilenceCheck(at deadline: BootInstant) -> TimerID {
-        loop.schedule(at: deadline) { [weak self] in self?.assumeIsolated { $0.checkForSilence() } }
-    }
-
-    private func checkForSilence() {
-        switch silence?.watch.fired(at: loop.now) {
-        case .rearm(let deadline): silence?.timer = scheduleSilenceCheck(at: deadline)
-        case .silent:
-            onEvent(.silent)
-            end(CollarError(.silent, "no heartbeat for \(timing.silence)"))
-        case nil: break
-        }
-    }
-
-    private func report(_ error: CollarError) {
+    /// Tells of something irregular, once for each kind.
+    func report(_ error: CollarError) {
         if reported.insert(error.code).inserted { onEvent(.irregular(error)) }
     }
 }
