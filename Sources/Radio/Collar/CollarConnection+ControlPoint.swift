@@ -64,8 +64,9 @@ extension CollarConnection {
 
     /// An indication of the control point.
     func controlIndicated(_ update: ValueUpdate) {
-        apply(control.indication(update.value))
-        // Nothing of an answer needs to be stored before it is confirmed. A link that has ended meanwhile takes no confirmation.
+        // Nothing of an answer needs to be stored before it is confirmed, and the next request may depend on it. A link that has just ended takes
+        // no confirmation, and needs none.
         if update.isIndication { try? client.assumeIsolated { try $0.confirmIndication() } }
+        apply(control.indication(update.value))
     }
 }

@@ -115,6 +115,7 @@ public actor CollarConnection {
         try await client.subscribe(to: heartbeat, as: .notifications) { [weak self] update in
             self?.assumeIsolated { $0.heartbeatNotified(update.value) }
         }
+        await client.subscriptionsComplete()
         try checkNotClosed()
         return identity
     }
