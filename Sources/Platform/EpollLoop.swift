@@ -101,7 +101,8 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
     // MARK: Signals
 
     /// Blocks the signals for every thread made from now on and hands each arrival to `body`, on the loop (signalfd(2)).
-    /// Call it before any other thread exists.
+    /// Call it before any other thread exists. A second call replaces the first: what is in its set alone is reported, what was in the first
+    /// stays blocked.
     ///
     /// - Throws: `SystemError` when the kernel refuses.
     public func watchSignals(_ numbers: [CInt], _ body: @escaping @Sendable (CInt) -> Void) throws(SystemError) {
@@ -113,6 +114,8 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
         guard code == 0 else { throw SystemError("pthread_sigmask", code: code) }
         let raw = signalfd(-1, &set, CInt(SFD_CLOEXEC | SFD_NONBLOCK))
         guard raw >= 0 else { throw .last("signalfd") }
+        // The descriptor of an earlier call is closed below; its number may be given out again.
+        if let former = signals?.raw { unwatch(former) }
         signals = Descriptor(owning: raw)
         try watch(raw, for: .readable) { _ in
             var information = signalfd_siginfo()
@@ -174,7 +177,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
         guard let first = timers.next else { return }
         let now = self.now
         guard first <= now else { return }
-        while let body = timers.popDue(now) { body() }
+        for timer in timers.due(at: now) { timers.take(timer)?() }
     }
 
     private func wait() {

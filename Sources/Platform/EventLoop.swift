@@ -54,11 +54,14 @@ extension EventLoop {
         Task(executorPreference: self, operation: operation)
     }
 
-    /// Suspends the calling task until `deadline`.
+    /// Suspends the calling task until `deadline`. It stays on the caller's actor (SE-0420): a task that an actor of the loop started without
+    /// naming an executor would otherwise go to the global pool for it.
     ///
     /// - Throws: `CancellationError` as soon as the task is cancelled.
-    public func sleep(until deadline: BootInstant) async throws {
+    public func sleep(until deadline: BootInstant, isolation: isolated (any Actor)? = #isolation) async throws {
         let sleeper = Sleeper()
+        // A timer that outlived a cancelled sleep would hold its closure, and wake the loop, at the deadline.
+        defer { if let timer = sleeper.timer { cancel(timer) } }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 sleeper.begin(continuation)
@@ -67,14 +70,12 @@ extension EventLoop {
         } onCancel: {
             sleeper.end(.failure(CancellationError()))
         }
-        // A timer that outlived a cancelled sleep would hold its closure until the deadline.
-        if let timer = sleeper.timer { cancel(timer) }
     }
 
     /// Suspends the calling task for `duration`.
     ///
     /// - Throws: `CancellationError` as soon as the task is cancelled.
-    public func sleep(for duration: Duration) async throws {
-        try await sleep(until: now + duration)
+    public func sleep(for duration: Duration, isolation: isolated (any Actor)? = #isolation) async throws {
+        try await sleep(until: now + duration, isolation: isolation)
     }
 }
