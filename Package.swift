@@ -38,7 +38,8 @@ let package = Package(
         .target(name: "Uplink", dependencies: ["Platform", "CCurl", "CJansson"], swiftSettings: strict),
         .target(name: "Indicators", dependencies: ["Platform", "CGPIOD"], swiftSettings: strict),
         .executableTarget(name: "gateway",
-                          dependencies: ["Platform", "Radio", "Outbox", "Uplink", "Indicators", "CTOML", "CJansson", "CLinux"],
+                          dependencies: ["Platform", "Radio", "Outbox", "Uplink", "Indicators", "CTOML", "CJansson", "CLinux",
+                                         "CCrypto", "CCurl", "CGPIOD", "CSQLite"],
                           swiftSettings: strict),
 
         // What misbehaves on purpose. Never linked into the daemon.
