@@ -49,15 +49,16 @@ public struct QueuedEntry: Sendable, Hashable {
 public enum DeliveryOutcome: Sendable, Hashable {
     /// The whole entry has its receipt: it is settled and its place is free.
     case settled(id: String, receipt: Receipt)
-    /// One part has its receipt. The queue settles the entry when all parts have.
+    /// One part has its receipt. The queue settles the entry when nothing is left to do about any part.
     case partSettled(id: String, index: Int, receipt: Receipt)
     /// An attempt failed and counts; `code` is the stable code of the error.
     case attemptFailed(id: String, code: String, exhausted: Bool)
     /// The backend knows the key with another content: the entry goes on under a new key (the next key generation).
     case rekey(id: String)
-    /// The entry (`part` is nil) or one of its parts is too large: in its place come parts of these sizes, in order, with derived keys that were not used before.
-    case split(id: String, part: Int?, counts: [Int])
+    /// The entry (`part` is nil) or one of its parts is too large: in its place come these parts, in order. Their indices were not used before.
+    case split(id: String, part: Int?, into: [QueuedEntry.Part])
     /// The entry, or one part of it, cannot be delivered and makes way for the others; `code` is the stable code of the reason.
+    /// Of an entry in parts only the part goes; the others are delivered.
     case quarantine(id: String, part: Int?, code: String, words: String)
 
     /// The entry that it is about.

@@ -62,7 +62,7 @@ public enum UplinkEvent: Sendable, Hashable {
     /// The entry goes on under a new key.
     case rekeyed(owner: String, entry: String)
     /// The entry goes on in parts.
-    case split(owner: String, entry: String, counts: [Int])
+    case split(owner: String, entry: String, into: [QueuedEntry.Part])
     /// The entry, or one part of it, is out of the queue and kept for an operator.
     case quarantined(owner: String, entry: String, part: Int?, DeliveryError)
     /// The backend takes at most this many windows at a time; later batches should not be larger.

@@ -59,26 +59,3 @@ public enum FlushReason: String, Sendable, Hashable, CaseIterable {
     case receipt
     case interval
 }
-
-/// What is wrong with how the uplink was set up.
-public enum UplinkError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The base URL is not one that health data may be sent to.
-    case unusableBase(String)
-    /// libcurl or TLS cannot be used at all.
-    case library(String)
-
-    /// The stable code.
-    public var code: String {
-        switch self {
-        case .unusableBase: "uplink-base-unusable"
-        case .library: "uplink-library-failed"
-        }
-    }
-
-    public var description: String {
-        switch self {
-        case .unusableBase(let base): "\(code): \(base) is no absolute https URL without user, query and fragment; write it like https://backend.example/hub"
-        case .library(let words): "\(code): \(words)"
-        }
-    }
-}
