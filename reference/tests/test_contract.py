@@ -196,6 +196,14 @@ class Duplicates(BackendCase):
         self.assertEqual(before, after)
         self.assertEqual(self.held(), [100, 101, 102, 103])
 
+    def test_a_rejected_window_counts_as_rejected_not_as_duplicate(self):
+        self.send(hub_request(100, 1, device=self.device))
+        before = self.backend.control(query="books")["windows"]
+        self.send(hub_request(100, 2, device=self.device, body=window(100, filler=9) + window(101)))
+        after = self.backend.control(query="books")["windows"]
+        self.assertEqual((after["offered"] - before["offered"], after["distinct"] - before["distinct"], after["duplicates"] - before["duplicates"],
+                          after["rejected"]["conflict"] - before["rejected"].get("conflict", 0)), (2, 1, 0, 1))
+
     def test_the_same_sequence_of_another_log_or_device_is_another_window(self):
         self.send(hub_request(100, 1, device=self.device, log=1))
         self.assertEqual(self.send(hub_request(100, 1, device=self.device, log=2, body=window(100, filler=1))).json["rejected"], [])

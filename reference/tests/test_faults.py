@@ -1,8 +1,10 @@
 """Each wrong answer that the control socket can ask for, as a client meets it."""
 
 import email.utils
+import errno
 import http.client
 import json
+import socket
 import ssl
 import threading
 import time
@@ -232,6 +234,14 @@ class Faults(BackendCase):
         # The connection from before was closed, not merely forgotten.
         with self.assertRaises((http.client.RemoteDisconnected, ConnectionError, ssl.SSLError)):
             self.backend.send(self.request(), connection)
+
+    def test_nobody_else_gets_the_port_while_it_is_offline(self):
+        self.backend.control(do="offline")
+        self.addCleanup(lambda: self.backend.control(do="online"))
+        with socket.socket() as other, self.assertRaises(OSError) as caught:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+            other.bind(("127.0.0.1", self.backend.port))
+        self.assertEqual(caught.exception.errno, errno.EADDRINUSE)
 
     def test_offline_drops_an_answer_that_is_held(self):
         self.fault("hold")
