@@ -1,0 +1,84 @@
+/// An entry of the queue as the retry machine sees it.
+public struct QueuedEntry: Sendable, Hashable {
+    /// A contiguous part of an entry that was too large for the backend.
+    public struct Part: Sendable, Hashable {
+        /// The number in the derived key, `id.index`. A part that was split further keeps no place here; its successors have numbers of their own.
+        public var index: Int
+        /// The number of windows before it in the entry.
+        public var offset: Int
+        /// The number of its windows.
+        public var count: Int
+        /// Whether nothing is left to do about it: it has its receipt, or is in quarantine.
+        public var settled: Bool
+
+        public init(index: Int, offset: Int, count: Int, settled: Bool) {
+            self.index = index
+            self.offset = offset
+            self.count = count
+            self.settled = settled
+        }
+    }
+
+    /// The entry's id.
+    public var id: String
+    /// The key of its owner.
+    public var owner: String
+    /// The number of its windows.
+    public var count: Int
+    /// Failed attempts so far, over all flushes and restarts.
+    public var attempts: Int
+    /// Whether it waits for a flush.
+    public var exhausted: Bool
+    /// How often it was given a new key.
+    public var keyGeneration: Int
+    /// Its parts in order, when it was split.
+    public var parts: [Part]
+
+    public init(id: String, owner: String, count: Int, attempts: Int = 0, exhausted: Bool = false, keyGeneration: Int = 0, parts: [Part] = []) {
+        self.id = id
+        self.owner = owner
+        self.count = count
+        self.attempts = attempts
+        self.exhausted = exhausted
+        self.keyGeneration = keyGeneration
+        self.parts = parts
+    }
+}
+
+/// What became of an attempt, for the queue to write down.
+public enum DeliveryOutcome: Sendable, Hashable {
+    /// The whole entry has its receipt: it is settled and its place is free.
+    case settled(id: String, receipt: Receipt)
+    /// One part has its receipt. The queue settles the entry when nothing is left to do about any part.
+    case partSettled(id: String, index: Int, receipt: Receipt)
+    /// An attempt failed and counts; `code` is the stable code of the error.
+    case attemptFailed(id: String, code: String, exhausted: Bool)
+    /// The backend knows the key with another content: the entry goes on under a new key (the next key generation).
+    case rekey(id: String)
+    /// The entry (`part` is nil) or one of its parts is too large: in its place come these parts, in order. Their indices were not used before.
+    case split(id: String, part: Int?, into: [QueuedEntry.Part])
+    /// The entry, or one part of it, cannot be delivered and makes way for the others; `code` is the stable code of the reason.
+    /// Of an entry in parts only the part goes; the others are delivered.
+    case quarantine(id: String, part: Int?, code: String, words: String)
+
+    /// The entry that it is about.
+    public var id: String {
+        switch self {
+        case .settled(let id, _), .partSettled(let id, _, _), .attemptFailed(let id, _, _), .rekey(let id), .split(let id, _, _), .quarantine(let id, _, _, _): id
+        }
+    }
+}
+
+/// The durable queue, as the uplink needs it. The hub implements it over the outbox.
+public protocol DeliveryQueue: Sendable {
+    /// The content of an entry, or of one of its parts: key, range, gaps and body are the queue's choice.
+    ///
+    /// - Returns: nil when the entry (or part) is no longer queued.
+    /// - Throws: when the storage fails; the entry is tried again later.
+    func load(_ id: String, part: Int?) async throws -> Delivery?
+
+    /// Writes down what became of an attempt, durably, before it returns.
+    ///
+    /// - Throws: when the storage fails. The entry then stays queued and is sent again under the same key.
+    func record(_ outcome: DeliveryOutcome) async throws
+}

@@ -1,0 +1,136 @@
+import Platform
+
+/// One owner's entries in the order of the queue, each with what the lane remembers about it and the queue does not.
+struct LaneEntries: Sendable {
+    struct Entry: Sendable {
+        var queued: QueuedEntry
+        /// Not to be tried by itself before this moment. Never stored: after a restart it is simply tried.
+        var due: BootInstant?
+        /// Set aside: the backend will never take it, or the endpoint is wrong.
+        var refusal: DeliveryError?
+        /// The endpoint was held since the refusal, so that the refusal may have been the endpoint's fault.
+        var heldSinceRefusal = false
+        /// It was tried again because of that. It gets no third chance.
+        var hadSecondChance = false
+
+        var id: String { queued.id }
+        /// The part to send next; nil for an entry that is sent whole.
+        var nextPart: QueuedEntry.Part? { queued.parts.first { !$0.settled } }
+        /// Whether it may be sent without a flush.
+        var isPending: Bool { !queued.exhausted && refusal == nil }
+    }
+
+    private(set) var list: [Entry] = []
+
+    var isEmpty: Bool { list.isEmpty }
+
+    subscript(id: String) -> Entry? { list.first { $0.id == id } }
+
+    /// Takes over the queue's new state and keeps what is remembered. The queue's word may be older than the last outcome, so nothing goes backwards.
+    mutating func replace(with queued: [QueuedEntry], attempts limit: Int) {
+        var known: [String: Entry] = [:]
+        for entry in list { known[entry.id] = entry }
+        var seen: Set<String> = []
+        list = []
+        for new in queued where seen.insert(new.id).inserted {
+            // With all its parts settled an entry has nothing left to send.
+            guard new.parts.isEmpty || new.parts.contains(where: { !$0.settled }) else { continue }
+            var entry = known[new.id] ?? Entry(queued: new)
+            let old = entry.queued
+            entry.queued = new
+            entry.queued.attempts = max(new.attempts, old.attempts)
+            entry.queued.keyGeneration = max(new.keyGeneration, old.keyGeneration)
+            entry.queued.exhausted = new.exhausted || old.exhausted || entry.queued.attempts >= limit
+            entry.queued.parts = Self.later(new.parts, old.parts)
+            list.append(entry)
+        }
+    }
+
+    mutating func change(_ id: String, _ body: (inout Entry) -> Void) {
+        guard let index = list.firstIndex(where: { $0.id == id }) else { return }
+        body(&list[index])
+    }
+
+    mutating func changeAll(_ body: (inout Entry) -> Void) {
+        for index in list.indices { body(&list[index]) }
+    }
+
+    mutating func remove(_ id: String) { list.removeAll { $0.id == id } }
+
+    /// Marks a part as done.
+    ///
+    /// - Returns: whether anything of the entry is left to send.
+    mutating func settlePart(_ index: Int, of id: String) -> Bool {
+        change(id) { entry in
+            for position in entry.queued.parts.indices where entry.queued.parts[position].index == index {
+                entry.queued.parts[position].settled = true
+            }
+        }
+        guard let entry = self[id] else { return false }
+        guard entry.nextPart != nil else {
+            remove(id)
+            return false
+        }
+        return true
+    }
+
+    /// Puts parts in the place of the entry's whole range, or of one of its parts.
+    mutating func split(_ id: String, part: Int?, into parts: [QueuedEntry.Part]) {
+        change(id) { entry in
+            guard let part else {
+                entry.queued.parts = parts
+                return
+            }
+            guard let position = entry.queued.parts.firstIndex(where: { $0.index == part }) else { return }
+            entry.queued.parts.replaceSubrange(position...position, with: parts)
+        }
+    }
+
+    /// The first entry that may be sent by itself at `now`.
+    func firstSendable(_ now: BootInstant) -> Entry? {
+        list.first { $0.isPending && ($0.due ?? now) <= now }
+    }
+
+    /// The first entry that is not among `tried`, beginning after `start` and running round.
+    func firstUntried(_ tried: Set<String>, after start: String?) -> Entry? {
+        let turn = start.flatMap { start in list.firstIndex { $0.id == start } }.map { $0 + 1 } ?? 0
+        return (list[turn...] + list[..<turn]).first { !tried.contains($0.id) }
+    }
+
+    /// What an acceptance says about the entries that were refused before it.
+    ///
+    /// - Returns: those whose own fault the refusal was.
+    mutating func judgeRefused(afterAccepting accepted: String) -> [Entry] {
+        if self[accepted]?.refusal != nil {
+            // What was refused is taken now: the endpoint was wrong, not its entries.
+            changeAll { entry in
+                entry.refusal = nil
+                entry.heldSinceRefusal = false
+                entry.hadSecondChance = false
+            }
+            return []
+        }
+        var condemned: [Entry] = []
+        changeAll { entry in
+            guard entry.id != accepted, entry.refusal != nil else { return }
+            if entry.heldSinceRefusal, !entry.hadSecondChance {
+                entry.refusal = nil
+                entry.heldSinceRefusal = false
+                entry.hadSecondChance = true
+            } else {
+                condemned.append(entry)
+            }
+        }
+        return condemned
+    }
+
+    /// The list with more parts was written later; what either calls settled is settled.
+    private static func later(_ new: [QueuedEntry.Part], _ old: [QueuedEntry.Part]) -> [QueuedEntry.Part] {
+        let settled = Set((new + old).filter(\.settled).map(\.index))
+        return (new.count >= old.count ? new : old).map { part in
+            var part = part
+            part.settled = settled.contains(part.index)
+            return part
+        }
+    }
+}

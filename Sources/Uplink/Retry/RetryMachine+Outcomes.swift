@@ -1,0 +1,60 @@
+import Platform
+
+/// What follows from outcomes once they are on the disk, or could not be put there.
+extension RetryMachine {
+    mutating func wrote(_ attempt: Attempt, _ outcomes: [DeliveryOutcome], count: Int, _ failure: DeliveryFailure?, _ error: DeliveryError?,
+                          _ now: BootInstant) -> [Action] {
+        var actions: [Action] = []
+        var goesOn = false
+        for outcome in outcomes.prefix(count) { actions += apply(outcome, of: attempt, &goesOn) }
+        if let failure { actions.append(.tell(.failed(failure))) }
+        if let error, count < outcomes.count {
+            postpone(now)
+            actions.append(.tell(.storageFailed(owner: owner, entry: outcomes[count].id, receipt: Self.receipt(outcomes[count]), error)))
+            return actions
+        }
+        if goesOn, let entry = entries[attempt.id] {
+            actions += send(Attempt(id: entry.id, part: entry.nextPart, kind: attempt.kind))
+        }
+        return actions
+    }
+
+    private mutating func apply(_ outcome: DeliveryOutcome, of attempt: Attempt, _ goesOn: inout Bool) -> [Action] {
+        switch outcome {
+        case .settled(let id, let receipt):
+            entries.remove(id)
+            afterReceipt()
+            return [.tell(.settled(owner: owner, entry: id, receipt: receipt))]
+        case .partSettled(let id, let index, let receipt):
+            goesOn = entries.settlePart(index, of: id)
+            afterReceipt()
+            let part = Action.tell(.partSettled(owner: owner, entry: id, part: index, receipt: receipt))
+            return attempt.completesEntry ? [part, .tell(.settled(owner: owner, entry: id, receipt: receipt))] : [part]
+        case .attemptFailed: return []
+        case .rekey(let id):
+            // The queue may have told of the new key already.
+            entries.change(id) { $0.queued.keyGeneration = max(1, $0.queued.keyGeneration) }
+            goesOn = true
+            return [.tell(.rekeyed(owner: owner, entry: id))]
+        case .split(let id, let part, let parts):
+            entries.split(id, part: part, into: parts)
+            goesOn = true
+            return [.tell(.split(owner: owner, entry: id, into: parts))]
+        case .quarantine(let id, let part, let code, let words):
+            if let part { _ = entries.settlePart(part, of: id) } else { entries.remove(id) }
+            return [.tell(.quarantined(owner: owner, entry: id, part: part, DeliveryError(code: code, words: words)))]
+        }
+    }
+
+    /// The backend took something: what waits for a flush may go too. A flush under way comes to it by itself.
+    private mutating func afterReceipt() {
+        if flush == nil { flushWanted = true }
+    }
+
+    private static func receipt(_ outcome: DeliveryOutcome) -> String? {
+        switch outcome {
+        case .settled(_, let receipt), .partSettled(_, _, let receipt): receipt.id
+        case .attemptFailed, .rekey, .split, .quarantine: nil
+        }
+    }
+}
