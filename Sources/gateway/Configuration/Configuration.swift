@@ -1,4 +1,5 @@
 import Platform
+import Radio
 
 /// What a configuration file says, checked as a whole: plain values, the defaults filled in.
 struct Configuration: Sendable {
@@ -12,7 +13,7 @@ struct Configuration: Sendable {
 
     /// How a device is reached.
     enum Link: Sendable, Hashable {
-        case bluetooth(DeviceAddress)
+        case bluetooth(BluetoothAddress)
         /// The Unix socket of a simulated device.
         case socket(path: String)
     }
@@ -38,10 +39,10 @@ struct Configuration: Sendable {
         let backlog: Backlog?
         let awayAfter: Duration
         let security: Security
-        let service: UUID128
-        let heartbeat: UUID128
-        let windows: UUID128
-        let control: UUID128
+        let service: BluetoothUUID
+        let heartbeat: BluetoothUUID
+        let windows: BluetoothUUID
+        let control: BluetoothUUID
     }
 
     /// The way to the backend. Bases have no slash at their end.

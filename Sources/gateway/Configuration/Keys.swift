@@ -1,4 +1,5 @@
 import Platform
+import Radio
 
 /// Every key that a configuration file may have. Decoding, the search for misspelt keys, the sample file's check and the check of
 /// `docs/configuration.md` all start from here.
@@ -35,15 +36,15 @@ enum Keys {
             standard: .seconds(86_400), "How long the collar may be out of reach before the radio LED says so.")
         static let security = StandardKey(.collar, "security", .choice(example: Configuration.Security.encrypted), standard: .encrypted,
             "`none` is for firmware that cannot pair: anybody near can then read the collar and clear it.")
-        static let service = uuid("service", 1, "The collar service.")
-        static let heartbeat = uuid("heartbeat", 2, "The characteristic Beta Metrics, whose notifications are the heartbeat.")
-        static let windows = uuid("windows", 3, "The characteristic Raw Windows.")
-        static let control = uuid("control", 4, "The characteristic Control Point.")
+        static let service = uuid("service", \.service, "The collar service.")
+        static let heartbeat = uuid("heartbeat", \.heartbeat, "The characteristic Beta Metrics, whose notifications are the heartbeat.")
+        static let windows = uuid("windows", \.windows, "The characteristic Raw Windows.")
+        static let control = uuid("control", \.control, "The characteristic Control Point.")
         static let rows = [name.row, serial.row, owner.row, address.row, socket.row, backlog.row, awayAfter.row, security.row,
                            service.row, heartbeat.row, windows.row, control.row]
 
-        private static func uuid(_ name: String, _ number: UInt8, _ explanation: String) -> StandardKey<UUID128> {
-            StandardKey(.collar, name, .uuid, standard: .collarProfile(number), "\(explanation) Other than the default only for firmware that uses its own UUIDs.")
+        private static func uuid(_ name: String, _ part: KeyPath<CollarProfile, BluetoothUUID>, _ explanation: String) -> StandardKey<BluetoothUUID> {
+            StandardKey(.collar, name, .uuid, standard: CollarProfile()[keyPath: part], "\(explanation) Other than the default only for firmware that uses its own UUIDs.")
         }
     }
 
@@ -119,12 +120,5 @@ enum Keys {
         case .time: Time.rows
         case .log: Log.rows
         }
-    }
-}
-
-extension UUID128 {
-    /// The n-th UUID of the collar profile, version 1: `6f1e000n-2c4b-4d1e-9f3a-8a5b7c9d1e20`.
-    static func collarProfile(_ number: UInt8) -> UUID128 {
-        UUID128(bytes: [0x6F, 0x1E, 0x00, number, 0x2C, 0x4B, 0x4D, 0x1E, 0x9F, 0x3A, 0x8A, 0x5B, 0x7C, 0x9D, 0x1E, 0x20])
     }
 }

@@ -1,5 +1,5 @@
 /// Why a value was not taken: the predicate of a sentence that begins with the key's name.
-struct Refusal: Error, Sendable, Hashable {
+struct ValueRefusal: Error, Sendable, Hashable {
     let code: Diagnostic.Code
     /// For example `is "soon"`. It repeats the value only where the value can be no secret.
     let words: String
@@ -11,11 +11,11 @@ struct ValueForm<Value: Sendable>: Sendable {
     let allowed: String
     /// One allowed value as TOML.
     let example: String
-    let read: @Sendable (TOMLValue) -> Result<Value, Refusal>
+    let read: @Sendable (TOMLValue) -> Result<Value, ValueRefusal>
     /// The value as TOML that `read` takes.
     let write: @Sendable (Value) -> String
 
-    init(allowed: String, example: String, read: @escaping @Sendable (TOMLValue) -> Result<Value, Refusal>,
+    init(allowed: String, example: String, read: @escaping @Sendable (TOMLValue) -> Result<Value, ValueRefusal>,
          write: @escaping @Sendable (Value) -> String) {
         self.allowed = allowed
         self.example = example
@@ -31,9 +31,9 @@ struct ValueForm<Value: Sendable>: Sendable {
     init(allowed: String, example: String, echoes: Bool = true, parse: @escaping @Sendable (String) -> Value?,
          print: @escaping @Sendable (Value) -> String) {
         self.init(allowed: allowed, example: tomlString(example)) { value in
-            guard case .string(let text) = value.content else { return .failure(Refusal(code: .wrongType, words: "is \(value.kind)")) }
+            guard case .string(let text) = value.content else { return .failure(ValueRefusal(code: .wrongType, words: "is \(value.kind)")) }
             guard let parsed = parse(text) else {
-                return .failure(Refusal(code: .notAllowed, words: echoes ? "is \(quoted(text))" : "has another form"))
+                return .failure(ValueRefusal(code: .notAllowed, words: echoes ? "is \(quoted(text))" : "has another form"))
             }
             return .success(parsed)
         } write: { value in

@@ -11,11 +11,13 @@ struct ClearProcedure {
         /// The log is not the collar's any more.
         case logGone
         case refused(String)
+        /// The collar is busy: the clear stays pending.
+        case later
     }
 
     let clear: PendingClear
 
-    /// - Throws: `CollarError`: the link went down, or the collar is busy; the clear stays pending.
+    /// - Throws: `CollarError`: the link went down; the clear stays pending.
     func run(_ connection: CollarConnection) async throws -> Outcome {
         let through = SequenceNumber.wire(clear.through)
         if let outcome = try await ask(connection, through) { return outcome }
@@ -25,7 +27,7 @@ struct ClearProcedure {
         case .complete: break
         case .wrongLog: return .logGone
         case .notHeld: return .refused("the collar does not hold window \(through)")
-        case .busy: throw CollarError(.busy, "the collar is busy, asked for window \(through)")
+        case .busy: return .later
         case .unreadable: return .refused("window \(through) cannot be read again")
         case .interrupted(let error): throw error
         }
@@ -41,6 +43,9 @@ struct ClearProcedure {
         case .cleared: .cleared
         case .wrongLog: .logGone
         case .refused: nil
+        case .busy: .later
+        case .flashError: .refused("the collar's flash could not do it")
+        case .unsupported(let error): .refused("\(error)")
         }
     }
 }

@@ -151,7 +151,7 @@ actor CollarAgent {
             report.lastHeartbeat = services.loop.now
             heard(metrics)
             wake()
-        case .malformedHeartbeat(let error):
+        case .malformedHeartbeat(let error), .irregular(let error):
             note(error)
         case .silent:
             services.log(.warning, .deviceFault, "\(device.name): no heartbeat on a link that is up; the link is given up", LogField("DEVICE", device.serial))
@@ -360,6 +360,7 @@ actor CollarAgent {
             try await make([.cleared(device: device.serial, log: clear.log, through: clear.through)])
         case .logGone:
             try await make([.logEnded(device: device.serial, log: clear.log)])
+        case .later: break
         case .refused(let why):
             services.log(.error, .clearRefused, "\(device.name): the clear through \(clear.through) was refused: \(why)", LogField("DEVICE", device.serial))
             report.lastError = "clear-refused: \(why)"
@@ -405,7 +406,15 @@ actor CollarAgent {
         guard !clockChecked else { return }
         clockChecked = true
         guard hub.synchronised, let seconds = UInt32(exactly: hub.seconds), !isSet || abs(Int64(status.time) - hub.seconds) > 2 else { return }
-        try await connection.setTime(seconds)
+        switch try await connection.setTime(seconds) {
+        case .set: break
+        case .busy:
+            clockChecked = false
+            return
+        case .unsupported(let error):
+            note(error)
+            return
+        }
         clock.wasSet(at: SequenceNumber.unwrap(status.next, near: books?.checkpoint ?? UInt64(status.oldest)))
         services.log(.info, .deviceClockSet, "\(device.name): its clock was \(isSet ? "wrong" : "not set") and has been set", LogField("DEVICE", device.serial))
     }

@@ -43,7 +43,8 @@ struct HubView: Sendable {
             case .holding(.interception, _), .holding(.endpoint, _): conditions.insert(.backendUnreachable)
             case .idle, .sending, .waiting: break
             }
-            if lane.queued > 0, let error = lane.lastError, error.code != DeliveryError.authorisationCode { conditions.insert(.backendUnreachable) }
+            // An error that stands while something waits: the last attempt failed. A refused token has a state of its own.
+            if lane.queued > 0, lane.lastError != nil, !lane.isRefused { conditions.insert(.backendUnreachable) }
         }
         return conditions
     }
@@ -72,6 +73,14 @@ struct HubView: Sendable {
             indicators: .init(
                 status: shown.first { $0.led == .status }?.state.rawValue, radio: shown.first { $0.led == .radio }?.state.rawValue,
                 uplink: shown.first { $0.led == .uplink }?.state.rawValue))
+    }
+}
+
+extension LaneStatus {
+    /// Whether the lane is held because the backend does not take the owner's token.
+    fileprivate var isRefused: Bool {
+        if case .holding(.authorisation, _) = state { return true }
+        return false
     }
 }
 

@@ -36,11 +36,11 @@ struct OutboxDeliveryQueue: DeliveryQueue {
             try await make(.attemptFailed(id, code: code, exhausted: exhausted))
         case .rekey:
             try await make(.rekey(id))
-        case .split(_, let part, let counts):
-            try await make(.split(id, Self.ranges(of: try await head(id), replacing: part, with: counts)))
+        case .split(_, let part, let parts):
+            try await make(.split(id, Self.ranges(of: try await head(id), replacing: part, with: parts.map(\.count))))
         case .quarantine(_, let part, let code, let words):
             log(.error, .entryQuarantined, "entry \(id.text)\(part.map { ", part \($0)" } ?? ""): \(words)", LogField("CODE", code), LogField("ENTRY", id.text))
-            try await make(part.map { .quarantinePart(id, index: $0, reason: code) } ?? .quarantine(id, reason: code))
+            try await make(.quarantine(id, reason: code))
         }
     }
 

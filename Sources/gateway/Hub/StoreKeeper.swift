@@ -188,10 +188,10 @@ actor StoreKeeper {
     private func applyOwners(to outbox: Outbox) async throws {
         do {
             let report = try await outbox.configureOwners(owners)
-            if report.sealed + report.unsealed > 0 {
-                log(.notice, .ownersChanged, "owners changed: \(report.sealed) entries sealed, \(report.unsealed) came back")
-            }
-        } catch let error as OutboxError where error.code == .sealedFull {
+            guard report.sealed + report.unsealed > 0 else { return }
+            log(.notice, .ownersChanged, "owners changed: \(report.sealed) entries sealed, \(report.unsealed) came back")
+        } catch {
+            guard error.code == .sealedFull else { throw error }
             // The former owners' entries keep their places: they are neither sent nor dropped.
             log(.error, .ownersChanged, "the change of owners was refused: \(error)", LogField("CODE", error.code.rawValue))
         }

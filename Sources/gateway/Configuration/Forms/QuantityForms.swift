@@ -65,9 +65,9 @@ extension ValueForm where Value == Int {
     /// A whole number within `range`, without quotes.
     static func integer(_ range: ClosedRange<Int>, example: Int) -> ValueForm {
         ValueForm(allowed: "a whole number from \(range.lowerBound) to \(range.upperBound)", example: "\(example)") { value in
-            guard case .integer(let number) = value.content else { return .failure(Refusal(code: .wrongType, words: "is \(value.kind)")) }
+            guard case .integer(let number) = value.content else { return .failure(ValueRefusal(code: .wrongType, words: "is \(value.kind)")) }
             guard let small = Int(exactly: number), range.contains(small) else {
-                return .failure(Refusal(code: .notAllowed, words: "is \(number)"))
+                return .failure(ValueRefusal(code: .notAllowed, words: "is \(number)"))
             }
             return .success(small)
         } write: { "\($0)" }
