@@ -67,6 +67,12 @@ public struct CollarControlPoint: Sendable {
         return false
     }
 
+    /// Whether the running read has windows to send before its answer.
+    public var hasWindowsLeft: Bool {
+        if case .reading(_, _, let left, _) = state { return left > 0 }
+        return false
+    }
+
     /// Takes one request of at least one byte.
     ///
     /// - Parameter mtu: ATT_MTU of the link.

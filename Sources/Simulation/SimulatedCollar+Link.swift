@@ -3,6 +3,8 @@ import Platform
 extension SimulatedCollar {
     /// PDUs taken from the socket, and windows given to it, before the loop gets its turn.
     private static let batch = 32
+    /// The time between two batches of a radio that does not wait (Core, Vol 6, Part B, 4.5.1: at least 7.5 ms).
+    private static let connectionInterval = Duration.microseconds(7_500)
     /// The ATT transaction timeout (Core, Vol 3, Part F, 3.3.3).
     private static let transactionTimeout = Duration.seconds(30)
 
@@ -179,7 +181,11 @@ extension SimulatedCollar {
             if link.dropsWhenOut { return dropLink() }
             if held != nil || !mayStep(link) { return wantWritable(false) }
             // The loop comes back at once, as the socket has room: others get their turn before.
-            guard windows < Self.batch else { return wantWritable(true) }
+            guard windows < Self.batch else {
+                // A radio that loses does not wait for the hub: it goes on when its next connection event comes.
+                if configuration.faults.losesWhenFull { return pumpAgain(at: loop.now + Self.connectionInterval) }
+                return wantWritable(true)
+            }
             windows += 1
             switch link.control.step(&state.flash) {
             case .idle: return wantWritable(false)
@@ -237,7 +243,7 @@ extension SimulatedCollar {
             }
         }
         link.dropsWhenOut = delivery.drops
-        if let rate = link.windowsPerSecond { link.nextWindowAt = (link.nextWindowAt ?? loop.now) + .seconds(1) / max(1, rate) }
+        if let rate = link.windowsPerSecond { link.nextWindowAt = max(link.nextWindowAt ?? loop.now, loop.now) + .seconds(1) / max(1, rate) }
     }
 
     private func notifyWindow(_ value: [UInt8], completes sequence: UInt32?, _ link: CollarLink) {
@@ -247,15 +253,18 @@ extension SimulatedCollar {
 
     /// Whether a read with a bounded rate may go on now; if not, it will when its time has come.
     private func mayStep(_ link: CollarLink) -> Bool {
-        guard link.control.isReading, let due = link.nextWindowAt, due > loop.now else { return true }
-        if link.rateTimer == nil {
-            link.rateTimer = loop.schedule(at: due) { [weak self] in
-                self?.assumeIsolated { collar in
-                    collar.link?.rateTimer = nil
-                    collar.pump()
-                }
+        guard link.control.hasWindowsLeft, let due = link.nextWindowAt, due > loop.now else { return true }
+        pumpAgain(at: due)
+        return false
+    }
+
+    private func pumpAgain(at deadline: BootInstant) {
+        guard let link, link.rateTimer == nil else { return }
+        link.rateTimer = loop.schedule(at: deadline) { [weak self] in
+            self?.assumeIsolated { collar in
+                collar.link?.rateTimer = nil
+                collar.pump()
             }
         }
-        return false
     }
 }

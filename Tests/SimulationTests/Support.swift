@@ -65,13 +65,16 @@ final class ScriptedHub: @unchecked Sendable {
                 }
                 received.append(pdu)
                 more = true
-                if pdu[0] == 0x1D, confirms { _ = try socket.send([0x1E]) }
+                if pdu[0] == 0x1D, confirms { try send([0x1E]) }
             }
             loop.advance(by: .zero)
         }
     }
 
-    func send(_ pdu: [UInt8]) throws { _ = try socket.send(pdu) }
+    /// Sends one PDU. That the collar has dropped the link is seen where it is read from.
+    func send(_ pdu: [UInt8]) throws {
+        do { _ = try socket.send(pdu) } catch where error.code == EPIPE {}
+    }
 
     /// Sends one PDU and gives everything that came since.
     func exchange(_ pdu: [UInt8]) throws -> [[UInt8]] {
