@@ -98,6 +98,7 @@ actor Hub {
     }
 
     /// The operator wants everything read and sent now.
+    @discardableResult
     func flush() async -> FlushReport {
         for agent in agents.values { await agent.flush() }
         await uplink?.flush(.requested)
@@ -149,8 +150,16 @@ actor Hub {
 
     private func heard(_ event: UplinkEvent) {
         guard running else { return }
-        UplinkJournal(log: parts.log).write(event)
-        if case .limitLearned(let owner, let windows) = event { limits[owner] = windows }
+        switch event {
+        case .limitLearned(let owner, let windows): limits[owner] = windows
+        case .settled(let owner, let entry, let receipt), .partSettled(let owner, let entry, _, let receipt):
+            if !receipt.rejected.isEmpty {
+                let codes = Set(receipt.rejected.map(\.code)).sorted().joined(separator: ", ")
+                parts.log(.warning, .windowsRejected, "the backend rejected \(receipt.rejected.count) windows of entry \(entry) (\(codes)); they are kept here",
+                          LogField("OWNER", owner), LogField("ENTRY", entry))
+            }
+        default: break
+        }
         refresh()
     }
 

@@ -17,7 +17,7 @@ struct OutboxDeliveryQueue: DeliveryQueue {
             return nil
         } catch let error as OutboxError where error.code == .damagedEntry {
             // The windows are still on the collar: nothing of a quarantined range is cleared.
-            log(.error, .entryQuarantined, "entry \(id.text): \(error)", LogField("CODE", error.code.rawValue), LogField("ENTRY", id.text))
+            log(.error, .entryDamaged, "entry \(id.text): \(error)", LogField("CODE", error.code.rawValue), LogField("ENTRY", id.text))
             try await make(.quarantine(id, reason: error.code.rawValue))
             return nil
         }
@@ -38,8 +38,7 @@ struct OutboxDeliveryQueue: DeliveryQueue {
             try await make(.rekey(id))
         case .split(_, let part, let parts):
             try await make(.split(id, Self.ranges(of: try await head(id), replacing: part, with: parts.map(\.count))))
-        case .quarantine(_, let part, let code, let words):
-            log(.error, .entryQuarantined, "entry \(id.text)\(part.map { ", part \($0)" } ?? ""): \(words)", LogField("CODE", code), LogField("ENTRY", id.text))
+        case .quarantine(_, _, let code, _):
             try await make(.quarantine(id, reason: code))
         }
     }

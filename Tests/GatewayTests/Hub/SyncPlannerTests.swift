@@ -167,7 +167,8 @@ struct SyncPlannerTests {
             return state
         }
         for _ in 0..<20_000 {
-            let status = try status(log: 7, oldest: UInt32(truncatingIfNeeded: random() >> 32), next: UInt32(truncatingIfNeeded: random() >> 32))
+            let status = BetaMetrics(
+                flags: [], battery: nil, log: 7, oldest: UInt32(truncatingIfNeeded: random() >> 32), next: UInt32(truncatingIfNeeded: random() >> 32), time: 0)
             let checkpoint = random() >> (random() >> 60 + 20)
             if case .read(let order) = planner().step(status: status, books: books(checkpoint: checkpoint)) {
                 #expect(order.count >= 1 && order.count <= 128)

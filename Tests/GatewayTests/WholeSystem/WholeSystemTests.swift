@@ -28,8 +28,12 @@ struct WholeSystemTests {
                 await hub.flush()
                 return await world.everythingIsAccountedFor()
             }
-            #expect(done, "never delivered: \(await world.unaccounted())")
-            #expect(try await world.wait(.seconds(600)) { await world.collar.books().clears.last?.through == world.collar.books().next &- 1 })
+            let missing = await world.unaccounted()
+            #expect(done, "never delivered: \(missing)")
+            #expect(try await world.wait(.seconds(600)) {
+                let books = await world.collar.books()
+                return books.clears.last?.through == books.next &- 1
+            })
             await world.checkInvariants()
             await hub.stop()
             await world.collar.stop()
@@ -67,7 +71,8 @@ struct WholeSystemTests {
                 let log = await world.collar.books().log
                 return await !world.unaccounted(limit: 100_000).contains { $0.hasPrefix("\(log)/") }
             }
-            #expect(done, "never accounted for: \(await world.unaccounted())")
+            let missing = await world.unaccounted()
+            #expect(done, "never accounted for: \(missing)")
             await world.checkInvariants()
             await hub.stop()
             await world.collar.stop()

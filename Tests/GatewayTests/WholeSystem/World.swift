@@ -4,6 +4,7 @@ import Outbox
 import Platform
 import Radio
 import Simulation
+import Synchronization
 import Testing
 import Uplink
 @testable import gateway
@@ -30,6 +31,8 @@ final class World: Sendable {
     let log: Log
     let lines = MemorySink()
     let options: Options
+    /// How many hubs there were: each life of a process has randomness of its own.
+    private let lives = Mutex<UInt64>(0)
 
     init(_ options: Options, recording: Recording) throws {
         self.options = options
@@ -67,7 +70,11 @@ final class World: Sendable {
     }
 
     func hub(_ configuration: Configuration, wallClock: WallClock? = nil) -> Hub {
-        let (loop, collar, seed) = (loop, collar, options.seed)
+        let life = lives.withLock { lives in
+            lives += 1
+            return lives
+        }
+        let (loop, collar, seed) = (loop, collar, options.seed &+ 1_000 &* life)
         // Wall time follows the virtual boot clock, so that a collar's clock and the hub's agree.
         let wall = wallClock ?? WallClock { WallTime(seconds: 1_790_000_000 + loop.now.nanoseconds / 1_000_000_000, synchronised: true) }
         return Hub(configuration: configuration, parts: Hub.Parts(
