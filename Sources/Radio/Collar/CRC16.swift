@@ -1,13 +1,13 @@
 /// CRC-16/CCITT-FALSE: polynomial 0x1021, initial value 0xFFFF, no reflection, no final inversion. `123456789` gives 0x29B1.
-public struct CRC16: Sendable, Hashable {
+struct CRC16: Sendable, Hashable {
     /// The checksum of everything taken in so far.
-    public private(set) var value: UInt16 = 0xFFFF
+    private(set) var value: UInt16 = 0xFFFF
 
     /// The checksum of no bytes.
-    public init() {}
+    init() {}
 
     /// Takes in more bytes.
-    public mutating func update(_ bytes: some Sequence<UInt8>) {
+    mutating func update(_ bytes: some Sequence<UInt8>) {
         var value = self.value
         for byte in bytes {
             value = value << 8 ^ Self.table[Int(value >> 8 ^ UInt16(byte))]
@@ -16,7 +16,7 @@ public struct CRC16: Sendable, Hashable {
     }
 
     /// The checksum of `bytes`.
-    public static func checksum(_ bytes: some Sequence<UInt8>) -> UInt16 {
+    static func checksum(_ bytes: some Sequence<UInt8>) -> UInt16 {
         var crc = CRC16()
         crc.update(bytes)
         return crc.value

@@ -23,20 +23,20 @@ extension CollarConnection {
         }
         var firmware: String?
         if let revision = characteristics.first(where: { $0.uuid == Self.firmwareRevision }) {
-            firmware = Self.text(try await Self.optional { try await client.read(revision.valueHandle) } ?? [])
+            firmware = Self.text(try await readIfAllowed(revision, client) ?? [])
         }
         var battery: UInt8?
         if let service = try await client.discoverPrimaryServices(Self.batteryService).first,
            let level = try await client.discoverCharacteristics(of: service).first(where: { $0.uuid == Self.batteryLevel }),
-           let value = try await Self.optional({ try await client.read(level.valueHandle) }), value.count == 1, value[0] <= 100 {
+           let value = try await readIfAllowed(level, client), value.count == 1, value[0] <= 100 {
             battery = value[0]
         }
         return CollarIdentity(serial: serial, firmware: firmware, battery: battery)
     }
 
     /// What the peer may refuse without being any less a collar; a broken link is thrown.
-    private static func optional(_ body: () async throws -> [UInt8]) async throws -> [UInt8]? {
-        do { return try await body() } catch let error as GATTError where error.attCode != nil { return nil }
+    private func readIfAllowed(_ characteristic: GATTCharacteristic, _ client: GATTClient) async throws -> [UInt8]? {
+        do { return try await client.read(characteristic.valueHandle) } catch let error as GATTError where error.attCode != nil { return nil }
     }
 
     /// Printable text of 1...64 bytes of UTF-8, without the zero bytes that some firmware ends a string with.

@@ -34,6 +34,8 @@ struct RangeReadMachine {
         var next: Int
         /// Sequences that windows with a wrong checksum claimed since the last good one.
         var unplaced: [UInt32] = []
+        /// The window expected next was missed; what comes now comes out of turn.
+        var isBehindGap = false
         /// The bytes with a wrong checksum that came when a single window was asked for.
         var bad: [UInt8]?
         /// Complete windows that came, good or not.
@@ -103,12 +105,14 @@ struct RangeReadMachine {
         guard ahead <= request.unplaced.count else {
             discarded += 1
             suspectLast(in: &request)
+            request.isBehindGap = true
+            request.unplaced = []
             return
         }
         place(ahead, in: &request)
         fill(request.next, with: .whole(window.bytes))
         request.next += 1
-        request.unplaced = []
+        request.isBehindGap = false
         request.lastWasFragmented = fragmented
         request.learned = true
     }
@@ -117,7 +121,7 @@ struct RangeReadMachine {
         discarded += 1
         if request.isSingle {
             if request.next < request.end, request.bad == nil { request.bad = window.bytes }
-        } else if request.unplaced.count < request.end - request.next {
+        } else if !request.isBehindGap, request.unplaced.count < request.end - request.next {
             request.unplaced.append(window.sequence)
         }
     }
