@@ -14,7 +14,7 @@ extension Store {
         let name = try newName()
         try insert(batch, name: name, kind: .collar, line: line.id)
         try reportRests(batch)
-        try database.run("UPDATE line SET next = ?2 WHERE id = ?1", .integer(line.id), .sequence(batch.next))
+        try setNext(batch.next, of: line.id)
         return .enqueued(EntryID(trusted: name))
     }
 

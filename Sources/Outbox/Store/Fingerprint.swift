@@ -57,6 +57,20 @@ enum Fingerprint {
         return SHA256.digest(encoder.bytes)
     }
 
+    /// The digest over the books on one line. A flipped byte in them would clear what was never delivered, or never read what was not stored.
+    static func of(line device: String, log: UInt32, numbers: [UInt64], settled: RangeSet) -> [UInt8] {
+        var encoder = Encoder()
+        encoder.add(device)
+        encoder.add(UInt64(log))
+        for number in numbers { encoder.add(number) }
+        for span in settled.spans {
+            encoder.add(span.first)
+            encoder.add(span.end)
+            encoder.add(span.tag.map { UInt64($0) } ?? .max)
+        }
+        return SHA256.digest(encoder.bytes)
+    }
+
     /// Numbers in eight bytes, texts behind their length: no two lists of fields give the same bytes.
     private struct Encoder {
         var bytes: [UInt8] = []

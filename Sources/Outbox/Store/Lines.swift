@@ -45,6 +45,19 @@ extension Store {
                 "INSERT INTO settled VALUES (?1, ?2, ?3, ?4)", .integer(line), .sequence(span.first), .sequence(span.end),
                 .optional(span.tag.map { Int64($0) }))
         }
+        try seal(line: line)
+    }
+
+    /// Moves the checkpoint.
+    func setNext(_ next: UInt64, of line: Int64) throws(OutboxError) {
+        try database.run("UPDATE line SET next = ?2 WHERE id = ?1", .integer(line), .sequence(next))
+        try seal(line: line)
+    }
+
+    /// Notes how far the collar has cleared.
+    private func setCleared(_ end: UInt64, of line: Int64) throws(OutboxError) {
+        try database.run("UPDATE line SET cleared = ?2 WHERE id = ?1", .integer(line), .sequence(end))
+        try seal(line: line)
     }
 
     /// Moves the device's pending clear to the end of the contiguous settled prefix (invariant I1), unless the collar has confirmed that far.
@@ -122,9 +135,7 @@ extension Store {
         }
         let end = try settledRanges(line.id).prefix(from: line.base).end
         let confirmed = min(through < OutboxSettings.sequenceLimit ? through + 1 : through, end)
-        if confirmed > line.cleared {
-            try database.run("UPDATE line SET cleared = ?2 WHERE id = ?1", .integer(line.id), .sequence(confirmed))
-        }
+        if confirmed > line.cleared { try setCleared(confirmed, of: line.id) }
         return .done
     }
 
@@ -138,7 +149,7 @@ extension Store {
         guard let pending = try pendingClear(device), pending.clear.log == log else { return .done }
         try database.run("DELETE FROM pending_clear WHERE device = ?1", .text(device))
         // Only a prefix that grows further makes a new one.
-        try database.run("UPDATE line SET cleared = max(cleared, ?2) WHERE id = ?1", .integer(pending.line), .sequence(pending.clear.through + 1))
+        try setCleared(pending.clear.through + 1, of: pending.line)
         return .done
     }
 
@@ -147,10 +158,12 @@ extension Store {
     private func insertLine(_ device: String, log: UInt32, base: UInt64) throws(OutboxError) {
         try database.run(
             "INSERT INTO line (device, log, base, next, cleared, current) VALUES (?1, ?2, ?3, ?3, ?3, 1)", .text(device), .log(log), .sequence(base))
+        try seal(line: database.lastRow)
     }
 
     private func end(_ line: Line, of device: String) throws(OutboxError) {
         try database.run("UPDATE line SET current = 0 WHERE id = ?1", .integer(line.id))
+        try seal(line: line.id)
         try database.run("DELETE FROM pending_clear WHERE device = ?1", .text(device))
     }
 
@@ -175,6 +188,36 @@ extension Store {
                 try sealAssignments()
             }
         }
+    }
+
+    // MARK: Seals
+
+    /// Renews the digest over the books on a line.
+    private func seal(line: Int64) throws(OutboxError) {
+        try database.run("UPDATE line SET seal = ?2 WHERE id = ?1", .integer(line), .blob(try digest(line: line)))
+    }
+
+    private func digest(line: Int64) throws(OutboxError) -> [UInt8] {
+        let fields = try database.first("SELECT device, log, base, next, cleared, current FROM line WHERE id = ?1", .integer(line)) {
+            (device: $0.text(0), log: $0.log(1), numbers: [$0.sequence(2), $0.sequence(3), $0.sequence(4), $0.sequence(5)])
+        }
+        guard let fields else { return [] }
+        return Fingerprint.of(line: fields.device, log: fields.log, numbers: fields.numbers, settled: try settledRanges(line))
+    }
+
+    /// What is wrong with the books by their digests; `nil` when nothing is.
+    func brokenBooks() throws(OutboxError) -> String? {
+        let lines = try database.all("SELECT id, device, seal FROM line") { (id: $0.integer(0), device: $0.text(1), seal: $0.blob(2)) }
+        for line in lines {
+            if try digest(line: line.id) != line.seal { return "the books on \(line.device) do not match their digest" }
+            guard let pending = try pendingClear(line.device), pending.line == line.id, let current = try currentLine(line.device) else { continue }
+            let end = try settledRanges(current.id).prefix(from: current.base).end
+            if pending.line != current.id || pending.clear.through >= end { return "the pending clear of \(line.device) is beyond what is settled" }
+        }
+        let digest = try database.first("SELECT value FROM meta WHERE name = 'assignments-digest'") { $0.blob(0) } ?? []
+        let assignments = try allAssignments()
+        if assignments.isEmpty, digest.isEmpty { return nil }
+        return Fingerprint.of(assignments: assignments) == digest ? nil : "the assignments do not match their digest"
     }
 
     /// Every assignment of every device, in the order of the table.

@@ -113,7 +113,9 @@ struct Opening {
                 try Schema.migrate(database, from: Int(version))
                 report.migratedFrom = Int(version)
             }
-            return Store(database, settings: settings, random: random)
+            let store = Store(database, settings: settings, random: random)
+            if let what = try store.brokenBooks() { throw OutboxError(.corrupt, "\(files.database): \(what)") }
+            return store
         } catch {
             database.close()
             throw error

@@ -26,7 +26,7 @@ enum Schema {
         CREATE TABLE line (
             id INTEGER PRIMARY KEY, device TEXT NOT NULL, log INTEGER NOT NULL,
             base INTEGER NOT NULL, next INTEGER NOT NULL CHECK (next >= base), cleared INTEGER NOT NULL,
-            current INTEGER NOT NULL CHECK (current IN (0, 1))
+            current INTEGER NOT NULL CHECK (current IN (0, 1)), seal BLOB
         ) STRICT;
         CREATE UNIQUE INDEX line_current ON line (device) WHERE current = 1;
         CREATE TABLE assignment (
