@@ -27,7 +27,7 @@ struct TOMLDocument: ~Copyable {
         let parsed = bytes.withUnsafeBytes { ctoml_parse($0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count, &error) }
         guard let parsed else {
             let words = withUnsafeBytes(of: &error.words) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-            throw TOMLError(position: SourcePosition(file: file, error.at), words: words)
+            throw TOMLError(position: SourcePosition(file: file, error.at), words: "not TOML: \(shown(words, upTo: 256))")
         }
         handle = parsed
         self.file = file
