@@ -7,10 +7,14 @@ struct ConfigurationDecoder {
     /// The configuration; `nil` when there is an error among the findings.
     func decode() -> Configuration? {
         let indicators = SectionReader(.top, root, fileStart: root.position, findings: findings).read(Keys.Top.indicators)
-        let owners = repeated(.owner).compactMap(owner)
-        let collars = repeated(.collar).compactMap(collar)
+        let owners = repeated(.owner).map(OwnerDraft.init)
+        let collars = repeated(.collar).map(CollarDraft.init)
         refuseIdleness()
-        Consistency(findings: findings).check(owners: owners, collars: collars, ownersComplete: owners.count == count(of: .owner))
+        Consistency(findings: findings).check(owners: owners, collars: collars)
+        for owner in owners {
+            guard let file = owner.tokenFile else { continue }
+            checks.secret(file.value, owner.reader.named(Keys.Owner.tokenFile.row), at: file.position, findings)
+        }
         let uplink = uplink(single(.uplink))
         let outbox = single(.outbox)
         let directory = outbox.read(Keys.Outbox.directory)
@@ -22,56 +26,11 @@ struct ConfigurationDecoder {
         let level = single(.log).read(Keys.Log.level)
         guard let uplink, !findings.haveError else { return nil }
         return Configuration(
-            owners: owners.map(\.owner), collars: collars.map(\.collar), uplink: uplink, outboxDirectory: directory, controlSocket: control,
+            owners: owners.compactMap(\.owner), collars: collars.compactMap(\.collar), uplink: uplink, outboxDirectory: directory, controlSocket: control,
             sync: batch, clockSource: clockSource, indicators: indicators, logLevel: level, settings: findings.settings)
     }
 
     // MARK: Sections
-
-    private func owner(_ reader: SectionReader) -> PlacedOwner? {
-        let key = reader.read(Keys.Owner.key)
-        let tokenFile = reader.read(Keys.Owner.tokenFile)
-        let patient = reader.read(Keys.Owner.patient)
-        if let tokenFile { checks.secret(tokenFile.value, reader.named(Keys.Owner.tokenFile.row), at: tokenFile.position, findings) }
-        guard let key, let tokenFile else { return nil }
-        return PlacedOwner(owner: Configuration.Owner(key: key.value, tokenFile: tokenFile.value, patient: patient?.value), reader: reader)
-    }
-
-    private func collar(_ reader: SectionReader) -> PlacedCollar? {
-        let name = reader.read(Keys.Collar.name), serial = reader.read(Keys.Collar.serial), owner = reader.read(Keys.Collar.owner)
-        let link = link(reader)
-        let backlog = reader.read(Keys.Collar.backlog)
-        let awayAfter = reader.read(Keys.Collar.awayAfter), security = reader.read(Keys.Collar.security)
-        let service = reader.read(Keys.Collar.service), heartbeat = reader.read(Keys.Collar.heartbeat)
-        let windows = reader.read(Keys.Collar.windows), control = reader.read(Keys.Collar.control)
-        if heartbeat == windows || heartbeat == control || windows == control {
-            findings.error(.conflict, at: reader.position,
-                           "\(reader.place) has one UUID for two of heartbeat, windows and control; each characteristic has its own")
-        }
-        guard let name, let serial, let owner, let link else { return nil }
-        let collar = Configuration.Collar(
-            name: name.value, serial: serial.value, owner: owner.value, link: link, backlog: backlog?.value, awayAfter: awayAfter,
-            security: security, service: service, heartbeat: heartbeat, windows: windows, control: control)
-        return PlacedCollar(collar: collar, reader: reader)
-    }
-
-    private func link(_ reader: SectionReader) -> Configuration.Link? {
-        let before = findings.diagnostics.count
-        let address = reader.read(Keys.Collar.address), socket = reader.read(Keys.Collar.socket)
-        switch (address, socket) {
-        case (let address?, nil): return .bluetooth(address.value)
-        case (nil, let socket?): return .socket(path: socket.value)
-        case (_?, let socket?):
-            findings.error(.conflict, at: socket.position, "\(reader.place) has both address and socket; keep one of them")
-        case (nil, nil):
-            // One that is there but wrong has been reported.
-            if findings.diagnostics.count == before {
-                findings.error(.missingKey, at: reader.position,
-                               "\(reader.place) has neither address nor socket; add address = \(Keys.Collar.address.row.example)")
-            }
-        }
-        return nil
-    }
 
     private func uplink(_ reader: SectionReader) -> Configuration.Uplink? {
         let base = reader.read(Keys.Uplink.base), fhirBase = reader.read(Keys.Uplink.fhirBase)
@@ -102,10 +61,8 @@ struct ConfigurationDecoder {
         }
     }
 
-    private func count(of section: Section) -> Int { tables(of: section, reporting: false).count }
-
     /// The tables that the file has for a section, one at most unless it repeats.
-    private func tables(of section: Section, reporting: Bool = true) -> [TOMLTable] {
+    private func tables(of section: Section) -> [TOMLTable] {
         guard let entry = root[section.rawValue] else { return [] }
         switch entry.value.content {
         case .table(let table) where !section.repeats: return [table]
@@ -116,9 +73,7 @@ struct ConfigurationDecoder {
             if tables.count == elements.count { return tables }
         default: break
         }
-        if reporting {
-            findings.error(.wrongType, at: entry.keyPosition, "\(section.rawValue) is \(entry.value.kind); write it as \(section.head)")
-        }
+        findings.error(.wrongType, at: entry.keyPosition, "\(section.rawValue) is \(entry.value.kind); write it as \(section.head)")
         return []
     }
 

@@ -1,58 +1,57 @@
-/// An owner with the table it was read from.
-struct PlacedOwner {
-    let owner: Configuration.Owner
-    let reader: SectionReader
-}
-
-/// A collar with the table it was read from.
-struct PlacedCollar {
-    let collar: Configuration.Collar
-    let reader: SectionReader
-}
-
-/// What no table can say about itself: that names are given once, and that what is referred to exists.
+/// What no single key can say: that exactly one of two is there, that names are given once, that what is referred to exists.
 struct Consistency {
     let findings: Findings
 
-    /// - Parameter ownersComplete: whether every owner of the file could be read. If not, a collar's owner may be one of the others.
-    func check(owners: [PlacedOwner], collars: [PlacedCollar], ownersComplete: Bool) {
-        refuseRepeats(owners, Keys.Owner.key.row, of: \.owner.key, reader: \.reader, "every owner has a key of its own")
-        refuseRepeats(owners, Keys.Owner.tokenFile.row, of: \.owner.tokenFile, reader: \.reader, "every owner has a token of its own")
-        refuseRepeats(collars, Keys.Collar.name.row, of: \.collar.name, reader: \.reader, "every device has a name of its own")
-        refuseRepeats(collars, Keys.Collar.serial.row, of: \.collar.serial, reader: \.reader, "a device is configured once")
-        refuseRepeats(collars.filter { $0.collar.link.isBluetooth }, Keys.Collar.address.row, of: \.collar.link, reader: \.reader,
-                      "two devices cannot be at one address")
-        refuseRepeats(collars.filter { !$0.collar.link.isBluetooth }, Keys.Collar.socket.row, of: \.collar.link, reader: \.reader,
-                      "two devices cannot be at one socket")
-        for placed in collars where ownersComplete { checkOwner(of: placed, among: owners.map(\.owner.key)) }
-    }
-
-    private func checkOwner(of placed: PlacedCollar, among keys: [String]) {
-        let owner = placed.collar.owner
-        guard !keys.contains(owner), !keys.isEmpty else { return }
-        let advice = NearestName.of(owner, among: keys).map { "did you mean \(quoted($0))?" }
-            ?? "configured: \(keys.map(quoted).joined(separator: ", "))"
-        findings.error(.unknownOwner, at: placed.reader.position(of: Keys.Collar.owner.row),
-                       "\(placed.reader.named(Keys.Collar.owner.row)) is \(quoted(owner)), but no [[owner]] has that key; \(advice)")
-    }
-
-    private func refuseRepeats<Item, Value: Hashable>(_ items: [Item], _ row: KeyRow, of value: (Item) -> Value,
-                                                      reader: (Item) -> SectionReader, _ rule: String) {
-        var first: [Value: SourcePosition] = [:]
-        for item in items {
-            let reader = reader(item)
-            let position = reader.position(of: row)
-            if let earlier = first[value(item)] {
-                findings.error(.duplicate, at: position, "\(reader.named(row)) is the same as in line \(earlier.line); \(rule)")
-            } else {
-                first[value(item)] = position
-            }
+    func check(owners: [OwnerDraft], collars: [CollarDraft]) {
+        refuseRepeats(owners.map { ($0.reader, $0.key) }, Keys.Owner.key.row, "every owner has a key of its own")
+        refuseRepeats(owners.map { ($0.reader, $0.tokenFile) }, Keys.Owner.tokenFile.row, "every owner has a token of its own")
+        refuseRepeats(collars.map { ($0.reader, $0.name) }, Keys.Collar.name.row, "every device has a name of its own")
+        refuseRepeats(collars.map { ($0.reader, $0.serial) }, Keys.Collar.serial.row, "a device is configured once")
+        refuseRepeats(collars.map { ($0.reader, $0.address) }, Keys.Collar.address.row, "two devices cannot be at one address")
+        refuseRepeats(collars.map { ($0.reader, $0.socket) }, Keys.Collar.socket.row, "two devices cannot be at one socket")
+        for collar in collars {
+            checkLink(of: collar)
+            checkCharacteristics(of: collar)
+            checkOwner(of: collar, among: owners)
         }
     }
-}
 
-extension Configuration.Link {
-    var isBluetooth: Bool {
-        if case .bluetooth = self { true } else { false }
+    private func checkLink(of collar: CollarDraft) {
+        let reader = collar.reader
+        let address = reader.gives(Keys.Collar.address.row), socket = reader.gives(Keys.Collar.socket.row)
+        if address, socket {
+            findings.error(.conflict, at: reader.position(of: Keys.Collar.socket.row), "\(reader.place) has both address and socket; keep one of them")
+        } else if !address, !socket {
+            findings.error(.missingKey, at: reader.position,
+                           "\(reader.place) has neither address nor socket; add address = \(Keys.Collar.address.row.example)")
+        }
+    }
+
+    private func checkCharacteristics(of collar: CollarDraft) {
+        guard Set([collar.heartbeat, collar.windows, collar.control]).count < 3 else { return }
+        findings.error(.conflict, at: collar.reader.position,
+                       "\(collar.reader.place) has one UUID for two of heartbeat, windows and control; each characteristic has its own")
+    }
+
+    private func checkOwner(of collar: CollarDraft, among owners: [OwnerDraft]) {
+        // An owner whose key could not be read may be the one.
+        let keys = owners.compactMap(\.key?.value)
+        guard let owner = collar.owner, !keys.isEmpty, keys.count == owners.count, !keys.contains(owner.value) else { return }
+        let advice = NearestName.of(owner.value, among: keys).map { "did you mean \(quoted($0))?" }
+            ?? "configured: \(keys.map(quoted).joined(separator: ", "))"
+        findings.error(.unknownOwner, at: owner.position,
+                       "\(collar.reader.named(Keys.Collar.owner.row)) is \(quoted(owner.value)), but no [[owner]] has that key; \(advice)")
+    }
+
+    private func refuseRepeats<Value: Hashable>(_ items: [(reader: SectionReader, value: Placed<Value>?)], _ row: KeyRow, _ rule: String) {
+        var first: [Value: SourcePosition] = [:]
+        for item in items {
+            guard let placed = item.value else { continue }
+            if let earlier = first[placed.value] {
+                findings.error(.duplicate, at: placed.position, "\(item.reader.named(row)) is the same as in line \(earlier.line); \(rule)")
+            } else {
+                first[placed.value] = placed.position
+            }
+        }
     }
 }

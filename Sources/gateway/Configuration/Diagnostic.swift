@@ -32,19 +32,18 @@ struct Diagnostic: Sendable, Hashable, CustomStringConvertible {
     var description: String { "\(position): \(severity.rawValue): \(message)" }
 }
 
-/// Text from a file, made fit for a message: on one line, no control characters, cut to a length.
-func quoted(_ text: String) -> String {
+/// Text from a file in quotes, made fit for a message.
+func quoted(_ text: String) -> String { "\"\(shown(text, upTo: 64, escaping: ["\"", "\\"]))\"" }
+
+/// Text from outside, made fit for a message: on one line, without characters that a terminal obeys, cut to a length.
+func shown(_ text: String, upTo limit: Int, escaping: Set<Unicode.Scalar> = []) -> String {
     var shown = ""
-    for scalar in text.unicodeScalars.prefix(64) {
-        switch scalar {
-        case "\"", "\\": shown += "\\\(scalar)"
-        default:
-            switch scalar.properties.generalCategory {
-            case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned:
-                shown += "\\u{\(String(scalar.value, radix: 16))}"
-            default: shown.unicodeScalars.append(scalar)
-            }
+    for scalar in text.unicodeScalars.prefix(limit) {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned:
+            shown += "\\u{\(String(scalar.value, radix: 16))}"
+        default: shown += escaping.contains(scalar) ? "\\\(scalar)" : String(scalar)
         }
     }
-    return text.unicodeScalars.count > 64 ? "\"\(shown)…\"" : "\"\(shown)\""
+    return text.unicodeScalars.count > limit ? shown + "…" : shown
 }

@@ -79,6 +79,9 @@ struct SectionReader {
         if wrong { findings.error(.conflict, at: position(of: row), "\(named(row)) \(words)") }
     }
 
+    /// Whether the file has the key, with whatever value.
+    func gives(_ row: KeyRow) -> Bool { table?[row.name] != nil }
+
     /// Where the file gives the key; where the section begins when it does not.
     func position(of row: KeyRow) -> SourcePosition { table?[row.name]?.keyPosition ?? position }
 

@@ -8,8 +8,8 @@ enum UnknownKey {
         default: break
         }
         if let owner = Keys.rows.first(where: { $0.name == entry.key }) {
-            let target = owner.section == .top ? "the top of the file, before the first table" : owner.section.head
-            return "\(what) here; it belongs in \(target)"
+            let target = owner.section == .top ? "at the top of the file, before the first table" : "in \(owner.section.head)"
+            return "\(what) here; it belongs \(target)"
         }
         let names = Keys.rows(of: section).map(\.name)
         if let nearest = NearestName.of(entry.key, among: names) { return "\(what); did you mean \(tomlString(nearest))?" }

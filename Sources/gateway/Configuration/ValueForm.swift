@@ -33,7 +33,7 @@ struct ValueForm<Value: Sendable>: Sendable {
         self.init(allowed: allowed, example: tomlString(example)) { value in
             guard case .string(let text) = value.content else { return .failure(ValueRefusal(code: .wrongType, words: "is \(value.kind)")) }
             guard let parsed = parse(text) else {
-                return .failure(ValueRefusal(code: .notAllowed, words: echoes ? "is \(quoted(text))" : "has another form"))
+                return .failure(ValueRefusal(code: .notAllowed, words: echoes ? "is \(quoted(text))" : "does not fit"))
             }
             return .success(parsed)
         } write: { value in

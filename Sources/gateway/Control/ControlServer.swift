@@ -21,6 +21,27 @@ actor ControlServer {
         }
     }
 
+    private final class Listener {
+        let descriptor: Descriptor
+        /// The file at the path right after bind(2), to know later whether it is still this one.
+        let file: (device: dev_t, number: ino_t)?
+
+        init(_ descriptor: consuming Descriptor, at path: String) {
+            self.descriptor = descriptor
+            file = Self.file(at: path)
+        }
+
+        func owns(_ path: String) -> Bool {
+            guard let file, let now = Self.file(at: path) else { return false }
+            return file == now
+        }
+
+        private static func file(at path: String) -> (device: dev_t, number: ino_t)? {
+            var status = stat()
+            return stat(path, &status) == 0 ? (status.st_dev, status.st_ino) : nil
+        }
+    }
+
     private let loop: any EventLoop
     private let path: String
     private let mode: mode_t
@@ -28,8 +49,7 @@ actor ControlServer {
     private let log: Log
     private let status: @Sendable () async -> StatusReport
     private let flush: @Sendable () async -> FlushReport
-    private var listener: Descriptor?
-    private var identity: (device: dev_t, file: ino_t)?
+    private var listener: Listener?
     private var clients: [UInt64: Client] = [:]
     private var lastNumber: UInt64 = 0
 
@@ -58,42 +78,43 @@ actor ControlServer {
     /// - Throws: `SystemError`: `EADDRINUSE` when another daemon listens there, `ENOENT` when the directory is missing.
     func start() throws(SystemError) {
         guard listener == nil else { return }
-        let made = try UnixSocket.listen(at: path, kind: .stream, mode: mode)
-        let raw = made.raw
-        var status = stat()
-        if stat(path, &status) == 0 { identity = (status.st_dev, status.st_ino) }
-        try loop.watch(raw, for: .readable) { [weak self] _ in self?.assumeIsolated { $0.accept(on: raw) } }
-        listener = consume made
+        let made = Listener(try UnixSocket.listen(at: path, kind: .stream, mode: mode), at: path)
+        try watch(made)
+        listener = made
     }
 
     /// Stops listening, removes the socket file and drops the clients that are still there.
     func stop() {
-        guard let raw = listener?.raw else { return }
-        loop.unwatch(raw)
-        var status = stat()
+        guard let listener else { return }
+        loop.unwatch(listener.descriptor.raw)
         // A successor may have put its own file there.
-        if let identity, stat(path, &status) == 0, status.st_dev == identity.device, status.st_ino == identity.file { unlink(path) }
-        listener = nil
+        if listener.owns(path) { unlink(path) }
+        self.listener = nil
         for number in Array(clients.keys) { drop(number) }
     }
 
     // MARK: Connections
 
-    private func accept(on listener: CInt) {
+    private func watch(_ listener: Listener) throws(SystemError) {
+        try loop.watch(listener.descriptor.raw, for: .readable) { [weak self] _ in self?.assumeIsolated { $0.accept() } }
+    }
+
+    private func accept() {
+        guard let listener else { return }
         do throws(SystemError) {
-            while let descriptor = try UnixSocket.accept(on: listener) { welcome(descriptor) }
+            while let descriptor = try UnixSocket.accept(on: listener.descriptor.raw) { welcome(descriptor) }
         } catch {
             // The listener stays ready; without descriptors to spare it would keep the loop turning.
-            log(.error, .controlAcceptFailed, "no command can be taken: \(error)")
-            loop.unwatch(listener)
+            log(.error, .controlAcceptFailed, "no command can be taken for a while: \(error)")
+            loop.unwatch(listener.descriptor.raw)
             _ = loop.schedule(after: Self.patience) { [weak self] in self?.assumeIsolated { $0.resume() } }
         }
     }
 
     private func resume() {
-        guard let raw = listener?.raw else { return }
+        guard let listener else { return }
         do throws(SystemError) {
-            try loop.watch(raw, for: .readable) { [weak self] _ in self?.assumeIsolated { $0.accept(on: raw) } }
+            try watch(listener)
         } catch {
             log(.error, .controlAcceptFailed, "no command can be taken any more: \(error)")
         }

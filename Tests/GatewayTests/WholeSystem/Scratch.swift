@@ -13,18 +13,14 @@ func temporaryDirectory() throws -> String {
 
 /// Removes a directory with all that is in it.
 func removeTree(_ path: String) {
-    if let directory = opendir(path) {
-        while let entry = readdir(directory) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != ".", name != ".." { removeTree("\(path)/\(name)") }
-        }
-        closedir(directory)
-        rmdir(path)
-    } else {
-        unlink(path)
+    guard let directory = opendir(path) else { return }
+    while let entry = readdir(directory) {
+        let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        if name == "." || name == ".." { continue }
+        if unlink("\(path)/\(name)") != 0 { removeTree("\(path)/\(name)") }
     }
+    closedir(directory)
+    rmdir(path)
 }
 
 /// Writes a file that only its owner can read.

@@ -6,14 +6,6 @@ import struct Simulation.ATTServer
 import struct Simulation.CollarTable
 @testable import Radio
 
-/// Both ends of a packet socket, one PDU a message, as an L2CAP channel has them.
-func packetPair() throws -> (near: CInt, far: CInt) {
-    var ends: [CInt] = [-1, -1]
-    let kind = CInt(SOCK_SEQPACKET.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
-    guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw SystemError.last("socketpair") }
-    return (ends[0], ends[1])
-}
-
 /// Events in the order in which they were told.
 final class Recorder<Event: Sendable>: Sendable {
     private let events = Mutex<[Event]>([])

@@ -19,6 +19,9 @@ struct TOMLDocument: ~Copyable {
     /// - Parameter file: the path that positions name.
     /// - Throws: `TOMLError` at the first place that is not UTF-8 or not TOML, nests too deep, or is too long.
     init(parsing bytes: [UInt8], file: String) throws(TOMLError) {
+        guard bytes.count <= Self.sizeLimit else {
+            throw TOMLError(position: SourcePosition(file: file, line: 1, column: 1), words: "longer than \(Self.sizeLimit / 1_024) KiB")
+        }
         if let invalid = UTF8Check.firstInvalid(in: bytes) {
             throw TOMLError(position: SourcePosition(file: file, line: invalid.line, column: invalid.column),
                             words: "not UTF-8: byte 0x\([invalid.byte].hexadecimal)")
@@ -27,7 +30,7 @@ struct TOMLDocument: ~Copyable {
         let parsed = bytes.withUnsafeBytes { ctoml_parse($0.baseAddress?.assumingMemoryBound(to: CChar.self), $0.count, &error) }
         guard let parsed else {
             let words = withUnsafeBytes(of: &error.words) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
-            throw TOMLError(position: SourcePosition(file: file, error.at), words: words)
+            throw TOMLError(position: SourcePosition(file: file, error.at), words: "not TOML: \(shown(words, upTo: 256))")
         }
         handle = parsed
         self.file = file
