@@ -222,4 +222,4 @@ def _kill_in_write(stage: Stage, what: str) -> str:
 
 def _in_flight(stage: Stage) -> str:
     pages = stage.daemon.pages_in_flight()
-    return f"{pages} pages of it were in the log, without a commit" if pages else "no torn transaction in the log"
+    return f"{pages} pages of it were in the log, without a commit" if pages else "the log ended with a whole transaction"
