@@ -227,4 +227,4 @@ def _kill_in_write(stage: Stage, what: str) -> str:
 
 def _in_flight(stage: Stage) -> str:
     pages = stage.daemon.pages_in_flight()
-    return f"{pages} pages of it were in the log, without a commit" if pages else "the log ended with a whole transaction"
+    return f"{pages} page{'s' if pages > 1 else ''} of it stood in the log, without a commit" if pages else "the log ended with a whole transaction"

@@ -22,6 +22,8 @@ from .storage import WriteWatch, pages_in_flight, queued_on_disk
 from .workplace import SOURCE, Workplace
 
 STOP_SECONDS = 5.0
+_MISHAPS_END = 0.7
+"""The part of the limit within which a mishap may begin: the longest takes a minute when it is missed."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class Story:
 
     def _suffer(self, moment: moments.Moment, stage: moments.Stage) -> None:
         """One mishap, and the daemon runs again."""
-        if self.progress.seconds > self.settings.limit * 0.75:
+        if self.progress.seconds > self.settings.limit * _MISHAPS_END:
             self.missed.append(f"{moment.name} (no time left)")
             return
         self.gateway.program.check()

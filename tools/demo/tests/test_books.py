@@ -52,6 +52,14 @@ class SoundBooks(unittest.TestCase):
         self.assert_sound(books)
         self.assertEqual(compare(books).gaps, {"overwritten": 2})
 
+    def test_a_gap_may_cross_the_wrap(self):
+        books = sound_books(cleared=10)
+        books.gone = {window(index) for index in range(2, 8)}
+        books.gaps = [Gap(LOG, sequence(2), 6, "overwritten", 150)]
+        for index in range(2, 8):
+            del books.delivered[window(index)]
+        self.assert_sound(books)
+
     def test_a_clear_at_the_moment_of_durability_is_not_early(self):
         books = sound_books()
         books.clears = [Clear(LOG, sequence(9), 100)]
@@ -98,6 +106,12 @@ class UnsoundBooks(unittest.TestCase):
         books = sound_books()
         books.clears = [Clear(LOG, sequence(9), 200), Clear(LOG, sequence(4), 50)]
         self.assertEqual(compare(books).cleared_early, [window(index) for index in range(5)])
+
+    def test_a_window_is_cleared_once_however_often_the_clears_go_back(self):
+        books = sound_books()
+        del books.delivered[window(7)]
+        books.clears = [Clear(LOG, sequence(9), 200), Clear(LOG, sequence(4), 210), Clear(LOG, sequence(9), 220)]
+        self.assertEqual(compare(books).cleared_early, [window(7)])
 
     def test_a_clear_before_the_report_of_the_gap_was_durable_is_early(self):
         books = sound_books()
