@@ -44,7 +44,10 @@ class Clear:
 
 @dataclass
 class Books:
-    """All that both ends wrote down. ``produced`` is in the order of production; ``gone`` is what the collar overwrote or formatted away."""
+    """All that both ends wrote down. ``produced`` is in the order of production; ``gone`` is what the collar overwrote or formatted away.
+
+    The backend removed ``repeated`` windows because it knew the key of their request, and ``duplicates`` that came under another key.
+    """
 
     owner: str
     produced: dict[Window, str] = field(default_factory=dict)
@@ -53,6 +56,7 @@ class Books:
     clears: list[Clear] = field(default_factory=list)
     delivered: dict[Window, Delivered] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
+    repeated: int = 0
     duplicates: int = 0
 
 
@@ -62,6 +66,7 @@ class Findings:
 
     produced: int
     delivered: int
+    repeated: int
     duplicates: int
     gaps: dict[str, int]
     cleared: int
@@ -91,6 +96,7 @@ def compare(books: Books) -> Findings:
     return Findings(
         produced=len(books.produced),
         delivered=len(books.delivered),
+        repeated=books.repeated,
         duplicates=books.duplicates,
         gaps=_by_reason(books.gaps),
         cleared=len(cleared),

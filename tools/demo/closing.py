@@ -42,7 +42,8 @@ def rows(findings: Findings, run: Run) -> list[Row]:
     return [
         Row("produced", f"{findings.produced:,}", "> 0", findings.produced > 0),
         Row("delivered", f"{findings.delivered:,}", "> 0", findings.delivered > 0),
-        Row("duplicates removed", f"{findings.duplicates:,}"),
+        Row("duplicates removed", f"{findings.repeated + findings.duplicates:,}"),
+        Row("of those under another key than before", f"{findings.duplicates:,}", "0", findings.duplicates == 0),
         Row("gaps reported", f"{gaps:,}" + (f" ({detail})" if detail else "")),
         Row("cleared", f"{findings.cleared:,}", "> 0", findings.cleared > 0),
         Row("still held by the collar", f"{findings.held:,}"),

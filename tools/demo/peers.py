@@ -53,7 +53,8 @@ class Backend:
     def write_into(self, books: Books, device: str) -> None:
         """All that it holds of this device."""
         counts = self.lines.ask(query="books")
-        books.duplicates = counts["windows"]["duplicates"] + counts["windows"]["replayed"]
+        books.repeated = counts["windows"]["replayed"]
+        books.duplicates = counts["windows"]["duplicates"]
         for log in {entry["log"] for entry in counts["logs"] if entry["device"] == device} | {log for log, _ in books.produced}:
             # The whole range of sequences: nothing that was never produced may hide.
             for window in self.lines.ask(query="windows", device=device, log=log, from_=0, count=SEQUENCES)["windows"]:

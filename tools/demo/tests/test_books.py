@@ -25,7 +25,7 @@ def sound_books(count: int = 20, cleared: int = 10, delivered: int = 15) -> Book
         held={window(index) for index in range(cleared, count)},
         clears=[Clear(LOG, sequence(cleared - 1), 200)],
         delivered={window(index): Delivered(f"sha of {index}", "anna", 100) for index in range(delivered)},
-        duplicates=3,
+        repeated=3,
     )
 
 
@@ -38,7 +38,7 @@ class SoundBooks(unittest.TestCase):
     def test_nothing_is_found_in_sound_books_and_everything_is_counted(self):
         found = compare(sound_books())
         self.assert_sound(sound_books())
-        self.assertEqual((found.produced, found.delivered, found.duplicates, found.cleared, found.held, found.gaps), (20, 15, 3, 10, 10, {}))
+        self.assertEqual((found.produced, found.delivered, found.repeated, found.duplicates, found.cleared, found.held, found.gaps), (20, 15, 3, 0, 10, 10, {}))
 
     def test_a_window_that_the_collar_still_holds_is_not_lost(self):
         self.assert_sound(sound_books(delivered=10))

@@ -26,7 +26,7 @@ class Part(unittest.TestCase):
 
 class Table(unittest.TestCase):
     def findings(self, **changes) -> Findings:
-        return Findings(**{**dict(produced=7300, delivered=7250, duplicates=256, gaps={}, cleared=7250, held=50, lost=[], altered=[], cleared_early=[], invented=[],
+        return Findings(**{**dict(produced=7300, delivered=7250, repeated=256, duplicates=0, gaps={}, cleared=7250, held=50, lost=[], altered=[], cleared_early=[], invented=[],
                                   misfiled=[], unfounded_gaps=[], unfounded_clears=[]), **changes})
 
     def run_seen(self, **changes) -> closing.Run:
@@ -45,7 +45,7 @@ class Table(unittest.TestCase):
         for change, name in [({"lost": [(7, 1)]}, "lost"), ({"altered": [(7, 1)]}, "altered"), ({"cleared_early": [(7, 1)]}, "cleared before settled"),
                              ({"invented": [(7, 1)]}, "delivered, but never produced"), ({"misfiled": [(7, 1)]}, "delivered for another owner"),
                              ({"unfounded_gaps": [(7, 1)]}, "reported as gaps without reason"), ({"unfounded_clears": [None]}, "cleared, but never produced"),
-                             ({"delivered": 0}, "delivered"), ({"produced": 0}, "produced"), ({"cleared": 0}, "cleared")]:
+                             ({"duplicates": 1}, "of those under another key than before"), ({"delivered": 0}, "delivered"), ({"produced": 0}, "produced"), ({"cleared": 0}, "cleared")]:
             with self.subTest(name):
                 self.assertEqual(self.failing(self.findings(**change), self.run_seen()), [name])
 
