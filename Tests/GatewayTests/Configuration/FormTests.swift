@@ -43,7 +43,7 @@ struct FormTests {
         ("C0:FF:EE:12:34:56/public", "C0:FF:EE:12:34:56/public")
     ])
     func addresses(text: String, written: String) {
-        #expect(read(.deviceAddress, text)?.description == written)
+        #expect(read(.deviceAddress, text).map(ValueForm.deviceAddress.write) == "\"\(written)\"")
     }
 
     @Test("what can be no identity address is refused", arguments: [
