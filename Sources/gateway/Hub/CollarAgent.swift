@@ -40,7 +40,10 @@ actor CollarAgent {
     private let planner: SyncPlanner
 
     private(set) var report: CollarReport
+    /// The collar, once its profile is open.
     private var connection: CollarConnection?
+    /// The link that is up, from its first moment.
+    private var current: CollarConnection?
     private var linkTask: Task<Void, Never>?
     private var linkEnded: CheckedContinuation<Void, Never>?
     private var failedLinks = 0
@@ -83,7 +86,7 @@ actor CollarAgent {
     /// Lets go of the collar.
     func stop() async {
         linkTask?.cancel()
-        await connection?.close()
+        await current?.close()
         await linkTask?.value
     }
 
@@ -110,6 +113,7 @@ actor CollarAgent {
         report.awaySince = nil
         defer {
             connection = nil
+            current = nil
             waitsForPlace = false
             report.awaySince = services.loop.now
             enter(.away)
@@ -118,6 +122,7 @@ actor CollarAgent {
         let connection = CollarConnection(client: client, profile: profile, loop: services.loop) { [weak self] event in
             self?.assumeIsolated { $0.received(event) }
         }
+        current = connection
         do {
             let identity = try await connection.open()
             guard identity.serial == device.serial else {
@@ -209,8 +214,10 @@ actor CollarAgent {
     private func hasWork() async -> Bool {
         guard clockChecked, let books, let status = report.status, status.log == books.log else { return true }
         if waitsForPlace { return true }
+        // Only a restart with another configuration ends a hold; a new link or log is looked at all the same.
+        if report.hold != nil { return false }
         if let clear = report.pendingClear, clear != givenUp { return true }
-        if report.checkpoint == nil || !books.unreported.isEmpty || report.hold != nil { return true }
+        if report.checkpoint == nil || !books.unreported.isEmpty { return true }
         if SequenceNumber.unwrap(status.oldest, near: books.checkpoint) > books.checkpoint { return true }
         if SequenceNumber.unwrap(status.next, near: books.checkpoint) < books.checkpoint { return true }
         return trigger.isDue(draining: await services.isDraining(), now: services.loop.now)
@@ -226,7 +233,7 @@ actor CollarAgent {
         try await lookAtClock(connection, status)
         try await clearSettled(connection)
         let draining = await services.isDraining()
-        guard report.hold != nil || needsReading(draining: draining) else { return }
+        guard needsReading(draining: draining) else { return }
         var stored = 0
         while stored < Self.passLimit {
             switch planner.step(status: status, books: books, ownersLost: ownersLost, formerNext: announced.map(\.next)) {
@@ -427,7 +434,6 @@ actor CollarAgent {
     private func make(_ changes: [Change]) async throws {
         for outcome in try await services.store.commit(changes) {
             if case .refused(let refusal) = outcome {
-                services.log(.error, .changeRefused, "\(device.name): \(refusal)", LogField("DEVICE", device.serial), LogField("CODE", refusal.code.rawValue))
                 throw ChangeRefused(refusal: refusal)
             }
         }
@@ -444,12 +450,13 @@ actor CollarAgent {
     }
 
     private func setHold(_ reason: CollarHold?) {
-        guard report.hold != reason else { return }
+        let isNews = report.hold?.isLike(reason) != true
         report.hold = reason
         if let reason {
             enter(.held)
+            guard isNews else { return }
             services.log(.error, .deviceHeld, "\(device.name) is not read: \(reason)", LogField("DEVICE", device.serial))
-        } else {
+        } else if report.state == .held {
             enter(.linked)
         }
     }

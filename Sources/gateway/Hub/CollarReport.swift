@@ -39,6 +39,15 @@ struct CollarReport: Sendable {
 }
 
 extension CollarHold: CustomStringConvertible {
+    /// Whether it is the same thing to decide, however much has gathered meanwhile.
+    func isLike(_ other: CollarHold?) -> Bool {
+        switch (self, other) {
+        case (.backlogUndecided(let left, _), .backlogUndecided(let right, _)): left == right
+        case (.formerOwnerUnknown(let left), .formerOwnerUnknown(let right)): left == right
+        default: false
+        }
+    }
+
     /// What the operator should know and do.
     var description: String {
         switch self {

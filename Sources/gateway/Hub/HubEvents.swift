@@ -24,6 +24,5 @@ extension LogEvent {
     static let queueFree = LogEvent("queue-free", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e0015")
     static let clockSet = LogEvent("clock-set", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e0016")
     static let windowsRejected = LogEvent("windows-rejected", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e001a")
-    static let changeRefused = LogEvent("change-refused", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e001b")
     static let deviceClockSet = LogEvent("device-clock-set", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e001c")
 }

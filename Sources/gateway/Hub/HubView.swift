@@ -27,9 +27,8 @@ struct HubView: Sendable {
         var conditions: IndicatorConditions = []
         if fault != nil { conditions.insert(.storageFault) }
         if !isOpen, fault == nil { conditions.insert(.starting) }
-        if collars.contains(where: { $0.report.awaySince.map { since in now - since >= .zero } ?? ($0.report.state == .linking) }) {
-            conditions.insert(.lookingForDevices)
-        }
+        if configuration.needsController { conditions.insert(.noController) }
+        if collars.contains(where: { $0.report.state == .away || $0.report.state == .linking }) { conditions.insert(.lookingForDevices) }
         if collars.contains(where: { device, report in report.awaySince.map { now - $0 >= device.awayAfter } ?? false }) {
             conditions.insert(.deviceAway)
         }
@@ -73,6 +72,16 @@ struct HubView: Sendable {
             indicators: .init(
                 status: shown.first { $0.led == .status }?.state.rawValue, radio: shown.first { $0.led == .radio }?.state.rawValue,
                 uplink: shown.first { $0.led == .uplink }?.state.rawValue))
+    }
+}
+
+extension Configuration {
+    /// Whether a device is reached over Bluetooth, which this release has no driver for.
+    var needsController: Bool {
+        collars.contains { collar in
+            if case .bluetooth = collar.link { return true }
+            return false
+        }
     }
 }
 

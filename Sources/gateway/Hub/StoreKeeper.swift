@@ -34,6 +34,8 @@ actor StoreKeeper {
     /// What the last opening found.
     private(set) var report: OpeningReport?
 
+    /// Sealed entries whose owner is back, for which no place was free yet.
+    private var unsealed: [EntryID] = []
     private var waiting: [Request] = []
     private var committing = false
     private var reopening: TimerID?
@@ -130,6 +132,7 @@ actor StoreKeeper {
                     (try await outbox.commit(changes), try await outbox.snapshot())
                 }
                 snapshot = after
+                bringBack(after)
                 // Whoever counts places must see the new entries before the ones who stored them give their reservations back.
                 onChange()
                 var start = 0
@@ -143,6 +146,16 @@ actor StoreKeeper {
             }
         }
         committing = false
+    }
+
+    /// As places become free, entries of owners who are back leave the sealed store.
+    private func bringBack(_ snapshot: OutboxSnapshot) {
+        let count = min(snapshot.freeCollarPlaces, unsealed.count, settings.changeLimit)
+        guard count > 0 else { return }
+        let changes = unsealed.prefix(count).map { Change.release($0) }
+        unsealed.removeFirst(count)
+        // One that is refused (its place went to somebody else meanwhile) stays sealed until the next start.
+        loop.spawn { _ = try? await self.commit(changes) }
     }
 
     /// Runs an act on the open outbox, and takes a failure of the disk for what it is.
@@ -181,13 +194,18 @@ actor StoreKeeper {
     }
 
     private func setAsideDamaged(_ report: OpeningReport, in outbox: Outbox) async throws {
-        guard !report.damaged.isEmpty else { return }
-        _ = try await outbox.commit(report.damaged.prefix(settings.changeLimit).map { .quarantine($0, reason: "damaged-entry") })
+        for id in report.damaged {
+            log(.error, .entryDamaged, "entry \(id) is not what was stored; it is set aside", LogField("ENTRY", id))
+            for case .refused(let refusal) in try await outbox.commit([.quarantine(id, reason: OutboxError.Code.damagedEntry.rawValue)]) {
+                log(.error, .entryDamaged, "entry \(id) could not be set aside: \(refusal)", LogField("ENTRY", id), LogField("CODE", refusal.code.rawValue))
+            }
+        }
     }
 
     private func applyOwners(to outbox: Outbox) async throws {
         do {
             let report = try await outbox.configureOwners(owners)
+            unsealed = report.waiting
             guard report.sealed + report.unsealed > 0 else { return }
             log(.notice, .ownersChanged, "owners changed: \(report.sealed) entries sealed, \(report.unsealed) came back")
         } catch {
