@@ -94,6 +94,11 @@ struct ATTBearer {
         }
     }
 
+    /// Whether an indication has come that `confirm` has not been called for.
+    var isIndicationWaiting: Bool {
+        if case .unconfirmed = indication { true } else { false }
+    }
+
     // MARK: What is wanted
 
     /// Takes a request into the queue.

@@ -10,6 +10,8 @@ public enum BearerClosure: Error, Sendable, Hashable, CustomStringConvertible {
     case transport(SystemError)
     /// A request was not answered in time (Core Vol 3 Part F 3.3.3).
     case transactionTimeout(ATTOpcode)
+    /// The socket has taken nothing for as long as a transaction may last, so the peer is not there to hear.
+    case stalled
     /// The peer does not keep to the protocol, so nothing it says can be matched any more.
     case violation(ATTViolation)
 
@@ -20,6 +22,7 @@ public enum BearerClosure: Error, Sendable, Hashable, CustomStringConvertible {
         case .hangup: "bearer-hangup"
         case .transport: "bearer-transport"
         case .transactionTimeout: "att-transaction-timeout"
+        case .stalled: "bearer-stalled"
         case .violation: "att-violation"
         }
     }
@@ -30,6 +33,7 @@ public enum BearerClosure: Error, Sendable, Hashable, CustomStringConvertible {
         case .hangup: "the peer hung up"
         case .transport(let error): "the connection broke: \(error)"
         case .transactionTimeout(let opcode): "no answer to a \(opcode) within the transaction timeout"
+        case .stalled: "the socket has taken nothing for the transaction timeout"
         case .violation(let violation): "protocol violation: \(violation)"
         }
     }

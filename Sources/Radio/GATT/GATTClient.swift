@@ -24,7 +24,7 @@ public struct GATTClientConfiguration: Sendable, Hashable {
 /// A caller that is cancelled is let go at once with `CancellationError`; a request that is already with the peer keeps the
 /// bearer until it is answered, and whether it took effect is unknown.
 public actor GATTClient {
-    private let loop: any EventLoop
+    nonisolated let loop: any EventLoop
     private let configuration: GATTClientConfiguration
     private var descriptor: Descriptor?
     private var bearer: ATTBearer
@@ -37,6 +37,8 @@ public actor GATTClient {
     /// One buffer for all that is received: no PDU costs more than its value.
     private var buffer: [UInt8]
     private var watchesWritable = false
+    /// Stands while the socket is full, from the last PDU that it took.
+    private var stall: TimerID?
     private var transportFailure: SystemError?
     /// Descriptors found for subscriptions, by the characteristic's value handle.
     private var configurations: [AttributeHandle: AttributeHandle] = [:]
@@ -82,6 +84,12 @@ public actor GATTClient {
 
     /// Values that came for nobody and found their buffer full, since the start.
     public var lostUpdates: Int { router.lost }
+
+    /// Whether the peer waits for `confirmIndication`.
+    public var isIndicationWaiting: Bool { bearer.isIndicationWaiting }
+
+    /// Requests that wait for their response or for their turn.
+    public var openRequests: Int { waiting.count }
 
     // MARK: Requests
 
@@ -180,6 +188,8 @@ public actor GATTClient {
         let timedOut = transaction?.token
         if let timer = transaction?.timer { loop.cancel(timer) }
         transaction = nil
+        if let stall { loop.cancel(stall) }
+        stall = nil
         router.removeAll()
         let ended = waiting
         waiting = [:]
@@ -264,6 +274,7 @@ public actor GATTClient {
     private func flush() {
         guard started, transportFailure == nil else { return }
         var full = false
+        var progress = false
         while !full, let octets = bearer.nextPDU() {
             do {
                 guard let sent = try descriptor?.send(octets) else {
@@ -273,6 +284,7 @@ public actor GATTClient {
                 // A packet socket takes a packet whole.
                 assert(sent == octets.count)
                 bearer.written()
+                progress = true
             } catch {
                 return sendFailed(error)
             }
@@ -282,6 +294,7 @@ public actor GATTClient {
             do { try watch() } catch { return sendFailed(error) }
         }
         runTransactionTimer()
+        runStallTimer(full: full, progress: progress)
     }
 
     private func sendFailed(_ error: SystemError) {
@@ -299,6 +312,16 @@ public actor GATTClient {
             let timer = loop.schedule(after: configuration.transactionTimeout) { self.assumeIsolated { $0.timedOut(token) } }
             return (token, timer)
         }
+    }
+
+    /// What waits behind a socket that stays full has no transaction yet, and must end all the same.
+    private func runStallTimer(full: Bool, progress: Bool) {
+        if let stall, progress || !full {
+            loop.cancel(stall)
+            self.stall = nil
+        }
+        guard full, stall == nil else { return }
+        stall = loop.schedule(after: configuration.transactionTimeout) { self.assumeIsolated { $0.end(.stalled) } }
     }
 
     private func timedOut(_ token: ATTBearer.Token) {
