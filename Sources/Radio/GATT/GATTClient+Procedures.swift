@@ -80,7 +80,7 @@ extension GATTClient {
 
     /// Writes a value and waits until the peer has taken it (Core Vol 3 Part G 4.9.3).
     ///
-    /// - Parameter value: at most ATT_MTU - 3 octets.
+    /// - Parameter value: at most ATT_MTU - 3 octets, and no value has more than 512.
     /// - Throws: `GATTError`, or `CancellationError`: then the peer may have taken it or not.
     public func write(_ value: [UInt8], to handle: AttributeHandle) async throws {
         let response = try await request(.writeRequest(handle, value: value))
@@ -89,7 +89,7 @@ extension GATTClient {
 
     /// Sends a value; whether the peer takes it is not told (Core Vol 3 Part G 4.9.1).
     ///
-    /// - Parameter value: at most ATT_MTU - 3 octets.
+    /// - Parameter value: at most ATT_MTU - 3 octets, and no value has more than 512.
     /// - Throws: `GATTError` when it cannot be sent.
     public func writeWithoutResponse(_ value: [UInt8], to handle: AttributeHandle) throws {
         try command(.writeCommand(handle, value: value))
