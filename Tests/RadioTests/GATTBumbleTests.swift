@@ -56,7 +56,7 @@ struct GATTBumbleTests {
         var configuration = GATTClientConfiguration()
         configuration.receiveMTU = receiveMTU
         let client = GATTClient(descriptor: Descriptor(owning: socket), loop: loop, configuration: configuration)
-        let recorder = UpdateRecorder()
+        let recorder = Recorder()
         let outcome = Result {
             try loop.run {
                 try await client.start(onClose: recorder.ended)

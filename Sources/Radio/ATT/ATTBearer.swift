@@ -45,13 +45,6 @@ struct ATTBearer {
         }
     }
 
-    /// The client's half of the MTU exchange, which is done at most once on a bearer (3.4.2.1).
-    private enum MTUExchange {
-        case notAsked
-        case asked(Token)
-        case done
-    }
-
     private enum Indication {
         case none
         /// The peer waits for our confirmation.
@@ -65,21 +58,20 @@ struct ATTBearer {
     private var commands: [[UInt8]] = []
     private var response: (octets: [UInt8], appliesMTU: UInt16?)?
     private var chosen: Outgoing?
-    private var mtuExchange = MTUExchange.notAsked
+    private var exchanged: ATTMTU
     private var indication = Indication.none
     private var lastToken: UInt64 = 0
 
-    /// What we can receive, said in both directions of the exchange (3.4.2.2: the same in both).
-    let receiveMTU: UInt16
-    /// ATT_MTU as it holds for what we send.
-    private(set) var mtu = Radio.defaultMTU
-    /// ATT_MTU as it holds for what we receive: never shrinks, so that no lie about it can make a lawful PDU a violation.
-    private var receiveLimit = Int(Radio.defaultMTU)
-
     /// - Parameter receiveMTU: what we can receive; below 23 it counts as 23.
     init(receiveMTU: UInt16) {
-        self.receiveMTU = max(receiveMTU, Radio.defaultMTU)
+        exchanged = ATTMTU(receivable: receiveMTU)
     }
+
+    /// What we can receive, as we tell the peer.
+    var receiveMTU: UInt16 { exchanged.receivable }
+
+    /// ATT_MTU as it holds for what we send.
+    var mtu: UInt16 { exchanged.sending }
 
     /// Why the bearer is closed; `nil` while it is open.
     var closure: BearerClosure? {
@@ -108,8 +100,7 @@ struct ATTBearer {
         let octets = try fitting(pdu)
         let token = Token(number: lastToken + 1)
         if pdu.opcode == .exchangeMTURequest {
-            guard case .notAsked = mtuExchange else { throw GATTError(.procedureInProgress("MTU exchange")) }
-            mtuExchange = .asked(token)
+            guard exchanged.ask(token) else { throw GATTError(.procedureInProgress("MTU exchange")) }
         }
         lastToken += 1
         requests.append(Request(token: token, opcode: pdu.opcode, octets: octets))
@@ -117,16 +108,14 @@ struct ATTBearer {
     }
 
     /// Whether the MTU exchange has still to be asked for.
-    var needsMTUExchange: Bool {
-        if case .done = mtuExchange { false } else { true }
-    }
+    var needsMTUExchange: Bool { exchanged.needsExchange }
 
     /// Forgets a request nobody waits for any more, unless it has been given out: then its response is still awaited, as only that
     /// or the timeout ends the transaction (3.3.3).
     mutating func abandon(_ token: Token) {
         guard let position = requests.firstIndex(where: { $0.token == token }) else { return }
         requests.remove(at: position)
-        if case .asked(token) = mtuExchange { mtuExchange = .notAsked }
+        exchanged.takeBack(token)
     }
 
     /// Takes a command: no response will come.
@@ -183,7 +172,7 @@ struct ATTBearer {
         case .response(_, let mtu):
             response = nil
             // 3.4.2.2: the server applies the MTU after its response and before anything else is sent.
-            if let mtu { apply(mtu) }
+            if let mtu { exchanged.apply(mtu) }
         case .confirmation:
             indication = .none
         case .request:
@@ -192,12 +181,6 @@ struct ATTBearer {
             break
         }
         chosen = nil
-    }
-
-    private mutating func apply(_ peer: UInt16) {
-        // A value below the default is incorrect and leaves the default (3.4.2.2).
-        mtu = max(Radio.defaultMTU, min(receiveMTU, peer))
-        receiveLimit = max(receiveLimit, Int(mtu))
     }
 
     // MARK: What came
@@ -222,7 +205,7 @@ struct ATTBearer {
     ///   - length: its whole length.
     mutating func receive(_ octets: ArraySlice<UInt8>, length: Int) -> Reception {
         if case .closed = state { return .nothing }
-        guard length <= receiveLimit else { return violation(.oversized(length: length, mtu: receiveLimit)) }
+        guard length <= Int(exchanged.receiving) else { return violation(.oversized(length: length, mtu: Int(exchanged.receiving))) }
         guard let first = octets.first else { return violation(.malformed(opcode: nil, fault: "is empty")) }
         let opcode = ATTOpcode(rawValue: first)
         // Commands ask for nothing, and there is nothing here that they could write to (3.3: unknown ones are ignored anyway).
@@ -260,8 +243,8 @@ struct ATTBearer {
             guard request.opcode.response == pdu.opcode else { return violation(.mismatchedResponse(pdu.opcode, to: request.opcode)) }
         }
         state = .idle
-        if case .asked(request.token) = mtuExchange { mtuExchange = .done }
-        if case .exchangeMTUResponse(let peer) = pdu { apply(peer) }
+        exchanged.answered(request.token)
+        if case .exchangeMTUResponse(let peer) = pdu { exchanged.apply(peer) }
         return .response(request.token, pdu)
     }
 

@@ -67,7 +67,7 @@ struct ATTReader {
 struct ATTWriter {
     private(set) var octets: [UInt8] = []
 
-    init(_ opcode: ATTOpcode, capacity: Int = Int(Radio.defaultMTU)) {
+    init(_ opcode: ATTOpcode, capacity: Int = Int(ATTLimit.defaultMTU)) {
         octets.reserveCapacity(capacity)
         octets.append(opcode.rawValue)
     }

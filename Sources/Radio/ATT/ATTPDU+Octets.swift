@@ -62,7 +62,7 @@ extension ATTPDU {
     }
 
     private func write(_ parameters: Int = 0, _ body: (inout ATTWriter) -> Void) -> [UInt8] {
-        var writer = ATTWriter(opcode, capacity: max(Int(Radio.defaultMTU), 1 + parameters))
+        var writer = ATTWriter(opcode, capacity: max(Int(ATTLimit.defaultMTU), 1 + parameters))
         body(&writer)
         return writer.octets
     }

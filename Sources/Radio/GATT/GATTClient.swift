@@ -1,5 +1,3 @@
-import CLinux
-import Glibc
 import Platform
 
 /// How a GATT client behaves on its bearer.
@@ -26,7 +24,7 @@ public struct GATTClientConfiguration: Sendable, Hashable {
 public actor GATTClient {
     nonisolated let loop: any EventLoop
     private let configuration: GATTClientConfiguration
-    private var descriptor: Descriptor?
+    private var socket: PacketSocket?
     private var bearer: ATTBearer
     private var router = UpdateRouter()
     private var onClose: (@Sendable (BearerClosure) -> Void)?
@@ -34,8 +32,6 @@ public actor GATTClient {
 
     private var waiting: [ATTBearer.Token: CheckedContinuation<ATTPDU, any Error>] = [:]
     private var transaction: (token: ATTBearer.Token, timer: TimerID)?
-    /// One buffer for all that is received: no PDU costs more than its value.
-    private var buffer: [UInt8]
     private var watchesWritable = false
     /// Stands while the socket is full, from the last PDU that it took.
     private var stall: TimerID?
@@ -52,8 +48,7 @@ public actor GATTClient {
         self.loop = loop
         self.configuration = configuration
         bearer = ATTBearer(receiveMTU: configuration.receiveMTU)
-        buffer = [UInt8](repeating: 0, count: Int(bearer.receiveMTU))
-        self.descriptor = consume descriptor
+        socket = PacketSocket(descriptor, capacity: Int(bearer.receiveMTU))
     }
 
     /// Begins to read. Values that come from now on are kept until their subscription is made.
@@ -65,7 +60,7 @@ public actor GATTClient {
         if let closure = bearer.closure { throw GATTError(.closed(closure)) }
         started = true
         do {
-            try descriptor?.setNonBlocking()
+            try socket?.setNonBlocking()
             try watch()
         } catch {
             end(.transport(error))
@@ -183,8 +178,8 @@ public actor GATTClient {
 
     /// The bearer has closed: everything that hangs on it ends here, once.
     private func ended(_ closure: BearerClosure) {
-        if let raw = descriptor?.raw { loop.unwatch(raw) }
-        descriptor = nil
+        if let raw = socket?.raw { loop.unwatch(raw) }
+        socket = nil
         let timedOut = transaction?.token
         if let timer = transaction?.timer { loop.cancel(timer) }
         transaction = nil
@@ -209,7 +204,7 @@ public actor GATTClient {
     // MARK: The descriptor
 
     private func watch() throws(SystemError) {
-        guard let raw = descriptor?.raw else { return }
+        guard let raw = socket?.raw else { return }
         try loop.watch(raw, for: watchesWritable ? [.readable, .writable] : .readable) { readiness in
             self.assumeIsolated { $0.ready(readiness) }
         }
@@ -223,30 +218,25 @@ public actor GATTClient {
     /// Reads what is there, in order, up to a number of PDUs after which others on the loop get their turn (the watch is level-triggered).
     private func drain() {
         for _ in 0..<128 {
-            guard let raw = descriptor?.raw else { return }
-            // With MSG_TRUNC the answer is the PDU's whole length, whatever of it fits the buffer.
-            let length = buffer.withUnsafeMutableBytes { space in
-                retryOnInterrupt { recv(raw, space.baseAddress, space.count, CInt(MSG_TRUNC)) }
-            }
-            if length > 0 {
-                receive(length)
-            } else if length == 0 {
-                // The end. (A packet without octets looks the same; it would be a violation.)
-                return end(transportFailure.map { .transport($0) } ?? .hangup)
-            } else if errno == EAGAIN || errno == EWOULDBLOCK {
+            guard let received = socket?.receive() else { return }
+            switch received {
+            case .packet(let octets, let length):
+                receive(octets, length: length)
+            case .nothing:
                 if let transportFailure { end(.transport(transportFailure)) }
                 return
-            } else if transportFailure != nil {
-                return end(.transport(transportFailure ?? .last("recv")))
-            } else {
+            case .end:
+                return end(transportFailure.map { .transport($0) } ?? .hangup)
+            case .failed(let error):
+                if let transportFailure { return end(.transport(transportFailure)) }
                 // The kernel tells of a broken link before it gives out what came over it: that is read first.
-                transportFailure = .last("recv")
+                transportFailure = error
             }
         }
     }
 
-    private func receive(_ length: Int) {
-        switch bearer.receive(buffer[..<min(length, buffer.count)], length: length) {
+    private func receive(_ octets: ArraySlice<UInt8>, length: Int) {
+        switch bearer.receive(octets, length: length) {
         case .nothing:
             flush()
         case .update(let update):
@@ -277,14 +267,12 @@ public actor GATTClient {
         var progress = false
         while !full, let octets = bearer.nextPDU() {
             do {
-                guard let sent = try descriptor?.send(octets) else {
+                if try socket?.send(octets) == true {
+                    bearer.written()
+                    progress = true
+                } else {
                     full = true
-                    break
                 }
-                // A packet socket takes a packet whole.
-                assert(sent == octets.count)
-                bearer.written()
-                progress = true
             } catch {
                 return sendFailed(error)
             }

@@ -33,11 +33,11 @@ struct LongRead {
     mutating func receive(_ response: ATTPDU, mtu: Int) throws(GATTError) {
         switch (response, state) {
         case (.readResponse(let part), .beginning), (.readBlobResponse(let part), .continuing):
-            guard value.count + part.count <= Radio.maximumValueLength else {
-                throw GATTError(.implausible(response.opcode, "has a value of more than \(Radio.maximumValueLength) octets"))
+            guard value.count + part.count <= ATTLimit.maximumValueLength else {
+                throw GATTError(.implausible(response.opcode, "has a value of more than \(ATTLimit.maximumValueLength) octets"))
             }
             value += part
-            state = part.count >= mtu - 1 && value.count < Radio.maximumValueLength ? .continuing : .finished
+            state = part.count >= mtu - 1 && value.count < ATTLimit.maximumValueLength ? .continuing : .finished
         // The value ended exactly with the last response: there is nothing at the offset, or it was never long.
         case (.errorResponse(_, _, .invalidOffset), .continuing), (.errorResponse(_, _, .attributeNotLong), .continuing):
             state = .finished
