@@ -44,11 +44,10 @@ public actor CollarControlServer {
         } catch {
             throw SimulationError(.socketFailed, "\(error)", advice: "Give a path that can be written to and that nobody else listens on.")
         }
-        collar.assumeIsolated {
-            $0.observe { [weak self] event in
-                if case .held(let point) = event { self?.assumeIsolated { $0.held(point) } }
-            }
+        let observer: @Sendable (CollarEvent) -> Void = { [weak self] event in
+            if case .held(let point) = event { self?.assumeIsolated { $0.held(point) } }
         }
+        collar.assumeIsolated { $0.observe(observer) }
     }
 
     /// Closes every connection, and leaves no socket file behind.

@@ -34,11 +34,10 @@ public actor CollarListener {
         } catch {
             throw SimulationError(.socketFailed, "\(error)", advice: "Give a path that can be written to and that nobody else listens on.")
         }
-        collar.assumeIsolated {
-            $0.observe { [weak self] event in
-                if event == .unlinked { self?.assumeIsolated { $0.listenLater() } }
-            }
+        let observer: @Sendable (CollarEvent) -> Void = { [weak self] event in
+            if event == .unlinked { self?.assumeIsolated { $0.listenLater() } }
         }
+        collar.assumeIsolated { $0.observe(observer) }
     }
 
     /// Listens no more, and leaves no socket file behind.

@@ -179,7 +179,8 @@ extension SimulatedCollar {
                 continue
             }
             if link.dropsWhenOut { return dropLink() }
-            if held != nil || !mayStep(link) { return wantWritable(false) }
+            if held != nil { return wantWritable(false) }
+            guard mayStep(link) else { return wantWritable(false) }
             // The loop comes back at once, as the socket has room: others get their turn before.
             guard windows < Self.batch else {
                 // A radio that loses does not wait for the hub: it goes on when its next connection event comes.

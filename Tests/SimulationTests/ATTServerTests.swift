@@ -89,7 +89,9 @@ struct ATTServerTests {
         for (index, (properties, handle, uuid)) in [
             (0x12, handles.betaMetrics, uuids.betaMetrics), (0x10, handles.rawWindows, uuids.rawWindows), (0x28, handles.controlPoint, uuids.controlPoint)
         ].enumerated() {
-            #expect(Array(response[(4 + 21 * index)..<(23 + 21 * index)]) == [UInt8(properties)] + little(handle) + uuid.bytes)
+            let start = 4 + 21 * index
+            let declaration: [UInt8] = [UInt8(properties)] + little(handle) + uuid.bytes
+            #expect(Array(response[start..<(start + 19)]) == declaration)
         }
     }
 
@@ -98,9 +100,11 @@ struct ATTServerTests {
         var server = server()
         let first = handles.betaMetrics + 1
         let response = response(&server, [0x04] + little(first) + little(first + 1))
-        #expect(response == [0x05, 1] + little(first) + [0x01, 0x29] + little(first + 1) + [0x02, 0x29])
-        #expect(self.response(&server, [0x04] + little(handles.betaMetrics) + little(handles.betaMetrics))
-            == [0x05, 2] + little(handles.betaMetrics) + CollarUUIDs.reference.betaMetrics.bytes)
+        let both: [[UInt8]] = [[0x05, 1], little(first), [0x01, 0x29], little(first + 1), [0x02, 0x29]]
+        #expect(response == both.flatMap { $0 })
+        let value = self.response(&server, [0x04] + little(handles.betaMetrics) + little(handles.betaMetrics))
+        let long: [[UInt8]] = [[0x05, 2], little(handles.betaMetrics), CollarUUIDs.reference.betaMetrics.bytes]
+        #expect(value == long.flatMap { $0 })
         #expect(self.response(&server, [0x04, 0, 0, 1, 0]) == [0x01, 0x04, 0, 0, 0x01])
         #expect(self.response(&server, [0x04, 2, 0, 1, 0]) == [0x01, 0x04, 2, 0, 0x01])
     }

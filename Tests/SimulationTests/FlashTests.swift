@@ -51,7 +51,7 @@ struct FlashTests {
     @Test("a recording that is not three numbers a line is refused with the line's number")
     func malformedRecording() {
         for (text, line) in [("h\n1,2\n", "line 2"), ("h\n1,2,3\n1,b,3\n", "line 3"), ("h\n1,2,3,4\n", "line 2")] {
-            let error = #expect(throws: SimulationError.self) { try Recording(csv: Array(text.utf8)) }
+            let error = failure { () throws(SimulationError) in _ = try Recording(csv: Array(text.utf8)) }
             #expect(error?.code == .recordingMalformed)
             #expect(error?.what.contains(line) == true)
         }

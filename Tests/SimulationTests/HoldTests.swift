@@ -10,7 +10,10 @@ struct HoldTests {
     private final class Events: Sendable {
         private let list = Mutex<[CollarEvent]>([])
         var all: [CollarEvent] { list.withLock { $0 } }
-        init(_ bench: Bench) { bench.ask { $0.observe { [self] event in list.withLock { $0.append(event) } } } }
+        init(_ bench: Bench) {
+            let observer: @Sendable (CollarEvent) -> Void = { [self] event in list.withLock { $0.append(event) } }
+            bench.ask { $0.observe(observer) }
+        }
     }
 
     @Test("held at a read request, the collar sends nothing of it until it is released")

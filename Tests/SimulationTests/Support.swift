@@ -14,6 +14,16 @@ func smallForge(damage: Double = 0) throws -> WindowForge {
     WindowForge(recording: try smallRecording(), seed: 7, damageProbability: damage)
 }
 
+/// What `body` throws; `nil` when it throws nothing.
+func failure(_ body: () throws(SimulationError) -> Void) -> SimulationError? {
+    do throws(SimulationError) {
+        try body()
+        return nil
+    } catch {
+        return error
+    }
+}
+
 /// The little-endian bytes of a 32-bit number.
 func word(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * UInt32($0))) } }
 
@@ -73,7 +83,7 @@ final class ScriptedHub: @unchecked Sendable {
 
     /// Sends one PDU. That the collar has dropped the link is seen where it is read from.
     func send(_ pdu: [UInt8]) throws {
-        do { _ = try socket.send(pdu) } catch where error.code == EPIPE {}
+        do throws(SystemError) { _ = try socket.send(pdu) } catch { if error.code != EPIPE { throw error } }
     }
 
     /// Sends one PDU and gives everything that came since.
