@@ -332,15 +332,17 @@ struct CollarConnectionTests {
 
     @Test("windows after their answer go nowhere, not even into the next read")
     func lateWindows() throws {
+        let old = Forge.values(Forge.bytes(5, time: 9), mtu: 185)
         let script: ScriptedCollar.Script = { collar, request in
             if request[5] == 0 {
                 collar.window(Forge.bytes(0))
+                // The old log's window 5 loses its rest to the answer, and finds it where the new log's is read.
+                for value in old.dropLast() { collar.notify(value) }
                 collar.answer(1, 3)
-                // Half of window 1, and then its rest where the next read begins.
-                for value in Forge.values(Forge.bytes(1), mtu: 185).dropLast() { collar.notify(value) }
+                collar.window(Forge.bytes(77))
             } else {
-                for value in Forge.values(Forge.bytes(1), mtu: 185).suffix(1) { collar.notify(value) }
-                for value in Forge.values(Forge.bytes(60), mtu: 185) { collar.notify(value) }
+                for value in old.suffix(1) { collar.notify(value) }
+                collar.window(Forge.bytes(60))
                 collar.window(Forge.bytes(5))
                 collar.answer(1, 0, 1)
             }
