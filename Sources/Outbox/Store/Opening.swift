@@ -100,8 +100,10 @@ struct Opening {
             // Exclusive before WAL: the index of the log is kept in memory, and no -shm file is made.
             try database.script("""
                 PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = FAST; PRAGMA synchronous = FULL;
-                PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = -1; PRAGMA wal_autocheckpoint = 0;
+                PRAGMA journal_size_limit = -1; PRAGMA wal_autocheckpoint = 0;
                 """)
+            let journal = try database.first("PRAGMA journal_mode = WAL") { $0.text(0) }
+            guard journal == "wal" else { throw OutboxError(.inconsistent, "\(files.database): journal mode \(journal ?? "none") instead of wal") }
             try database.persistLog()
             let version = try database.number("PRAGMA user_version")
             try Self.refuseNewer(version, files.database)
