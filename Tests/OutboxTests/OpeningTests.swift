@@ -62,12 +62,11 @@ struct OpeningTests {
     }
 
     @Test("a read-only directory is an error to try again from, and the outbox opens once it can be written",
-          .enabled(if: geteuid() == 0, "mounting needs root"))
+          .enabled(if: Directory.mayMount, "mounting is not permitted here"))
     func readOnly() async throws {
         let (directory, stored) = try await filled()
-        guard mount(directory.path, directory.path, nil, UInt(MS_BIND), nil) == 0,
-              mount(nil, directory.path, nil, UInt(MS_BIND | MS_REMOUNT | MS_RDONLY), nil) == 0
-        else { return withKnownIssue("mount is not permitted here") { Issue.record("mount: \(errno)") } }
+        #expect(mount(directory.path, directory.path, nil, UInt(MS_BIND), nil) == 0)
+        #expect(mount(nil, directory.path, nil, UInt(MS_BIND | MS_REMOUNT | MS_RDONLY), nil) == 0)
         let code = await failure { try await open(directory) }
         umount2(directory.path, CInt(MNT_DETACH))
         #expect(code == .readOnly)
