@@ -31,14 +31,23 @@ public actor Outbox {
         directory: String, executor: any SerialExecutor, settings: OutboxSettings = OutboxSettings(),
         random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator()
     ) async throws(OutboxError) -> (Outbox, OpeningReport) {
+        try await open(directory: directory, executor: executor, settings: settings, random: random, schema: .present)
+    }
+
+    /// The same with a schema of the caller's, for tests of migrations.
+    static func open(
+        directory: String, executor: any SerialExecutor, settings: OutboxSettings, random: any RandomNumberGenerator & Sendable, schema: Schema
+    ) async throws(OutboxError) -> (Outbox, OpeningReport) {
         let outbox = Outbox(directory: directory, executor: executor)
-        let report = try await outbox.start(settings, random)
+        let report = try await outbox.start(settings, random, schema)
         return (outbox, report)
     }
 
-    private func start(_ settings: OutboxSettings, _ random: any RandomNumberGenerator & Sendable) throws(OutboxError) -> OpeningReport {
+    private func start(
+        _ settings: OutboxSettings, _ random: any RandomNumberGenerator & Sendable, _ schema: Schema
+    ) throws(OutboxError) -> OpeningReport {
         let descriptor = try files.lock()
-        var opening = Opening(files: files, settings: settings, random: random)
+        var opening = Opening(files: files, settings: settings, random: random, schema: schema)
         store = try opening.open()
         lock = consume descriptor
         return opening.report

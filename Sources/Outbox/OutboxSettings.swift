@@ -47,6 +47,8 @@ public struct OutboxSettings: Sendable, Hashable {
     public static let windowSize = 322
     /// The most gaps in one entry: each window of the body may be damaged, and half as many ranges may be missing around them.
     public static let gapLimit = 192
+    /// The most former logs of a device whose rests wait to be reported.
+    public static let unreportedLimit = 64
     /// Sequences are below this bound; a device that counts windows from 32 bits never gets near it.
     public static let sequenceLimit: UInt64 = 1 << 62
 }

@@ -60,6 +60,21 @@ struct LogTests {
         await outbox.close()
     }
 
+    @Test("a device that formats for ever is stopped until its former logs are reported")
+    func formatsForEver() async throws {
+        let directory = Directory()
+        let outbox = try await Outbox.ready(directory)
+        for log in UInt32(8)..<72 { try await outbox.accept([.beginLog(device: "C1", log: log, base: 0, formerEnd: 200)]) }
+        let another = Change.beginLog(device: "C1", log: 72, base: 0, formerEnd: 200)
+        #expect(try await outbox.refusal(another) == .unreportedFull)
+        let unreported = try #require(try await outbox.device("C1")?.unreported)
+        #expect(unreported.count == OutboxSettings.unreportedLimit)
+        try await outbox.accept([.assign(device: "C1", log: 71, from: 0, owner: "ada"), .enqueue(batch(0, 0, gaps: unreported, next: 0, log: 71))])
+        #expect(try await outbox.device("C1")?.unreported == [])
+        try await outbox.accept([another])
+        await outbox.close()
+    }
+
     @Test("devices do not touch each other's books")
     func apart() async throws {
         let directory = Directory()

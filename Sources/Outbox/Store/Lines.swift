@@ -103,6 +103,11 @@ extension Store {
         if let former = try currentLine(device) {
             guard former.log != log else { return .refused(Refusal(.logExists, "\(device) writes log \(log) already")) }
             if let formerEnd, formerEnd > former.next, formerEnd < OutboxSettings.sequenceLimit {
+                // A device that formats for ever must not fill the disk with its books.
+                let open = try database.number("SELECT count(*) FROM unreported WHERE device = ?1", .text(device))
+                guard open < OutboxSettings.unreportedLimit else {
+                    return .refused(Refusal(.unreportedFull, "\(device) has \(open) former logs that no entry has reported"))
+                }
                 try database.run(
                     "INSERT INTO unreported VALUES (?1, ?2, ?3, ?4, ?5)", .integer(former.id), .text(device), .log(former.log), .sequence(former.next),
                     .sequence(formerEnd - former.next))

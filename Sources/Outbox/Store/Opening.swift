@@ -5,12 +5,14 @@ struct Opening {
     let files: Files
     let settings: OutboxSettings
     let random: any RandomNumberGenerator & Sendable
+    let schema: Schema
     private(set) var report = OpeningReport()
 
-    init(files: Files, settings: OutboxSettings, random: any RandomNumberGenerator & Sendable) {
+    init(files: Files, settings: OutboxSettings, random: any RandomNumberGenerator & Sendable, schema: Schema) {
         self.files = files
         self.settings = settings
         self.random = random
+        self.schema = schema
     }
 
     /// - Throws: `foreignFile` and `newerFile`, for which nothing is touched; otherwise what the disk answered.
@@ -44,13 +46,13 @@ struct Opening {
         guard number(at: 68) == Schema.applicationID else {
             throw OutboxError(.foreignFile, "\(files.database) has the application id \(number(at: 68)), not \(Schema.applicationID)")
         }
-        try Self.refuseNewer(number(at: 60), files.database)
+        try refuseNewer(number(at: 60), files.database)
         return nil
     }
 
-    private static func refuseNewer(_ version: Int64, _ path: String) throws(OutboxError) {
-        guard version <= Int64(Schema.version) else {
-            throw OutboxError(.newerFile, "\(path) has version \(version); this release knows up to \(Schema.version)")
+    private func refuseNewer(_ version: Int64, _ path: String) throws(OutboxError) {
+        guard version <= Int64(schema.version) else {
+            throw OutboxError(.newerFile, "\(path) has version \(version); this release knows up to \(schema.version)")
         }
     }
 
@@ -72,7 +74,7 @@ struct Opening {
                 PRAGMA page_size = \(Provision.pageSize); PRAGMA auto_vacuum = NONE; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY;
                 PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = FAST;
                 """)
-            try Schema.migrate(database, from: 0)
+            try schema.migrate(database, from: 0)
             do throws(OutboxError) {
                 try Provision(settings).fill(database)
             } catch where error.code == .diskFull {
@@ -100,17 +102,19 @@ struct Opening {
             // Exclusive before WAL: the index of the log is kept in memory, and no -shm file is made.
             try database.script("""
                 PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = FAST; PRAGMA synchronous = FULL;
-                PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = -1; PRAGMA wal_autocheckpoint = 0;
+                PRAGMA journal_size_limit = -1; PRAGMA wal_autocheckpoint = 0;
                 """)
+            let journal = try database.first("PRAGMA journal_mode = WAL") { $0.text(0) }
+            guard journal == "wal" else { throw OutboxError(.inconsistent, "\(files.database): journal mode \(journal ?? "none") instead of wal") }
             try database.persistLog()
             let version = try database.number("PRAGMA user_version")
-            try Self.refuseNewer(version, files.database)
+            try refuseNewer(version, files.database)
             let findings = try database.all("PRAGMA quick_check(8)") { $0.text(0) }
             guard findings == ["ok"] else { throw OutboxError(.corrupt, "\(files.database): \(findings.joined(separator: "; "))") }
             // Without this, frames of the run before would stay and new ones lengthen the log.
             try database.restartLog()
-            if version < Schema.version {
-                try Schema.migrate(database, from: Int(version))
+            if version < schema.version {
+                try schema.migrate(database, from: Int(clamping: version))
                 report.migratedFrom = Int(version)
             }
             let store = Store(database, settings: settings, random: random)

@@ -1,19 +1,22 @@
 /// The tables, and how older ones become the present ones.
-enum Schema {
+struct Schema: Sendable {
     /// `PRAGMA application_id`: "Gtwy".
     static let applicationID: Int64 = 0x4774_7779
 
-    /// `PRAGMA user_version`: the number of steps that made the file.
-    static var version: Int { steps.count }
+    /// This release's.
+    static let present = Schema(steps: [first])
 
     /// One step a version. A step is never changed once a release had it; a new table is a new step at the end.
-    static let steps: [String] = [first]
+    let steps: [String]
+
+    /// `PRAGMA user_version`: the number of steps that made the file.
+    var version: Int { steps.count }
 
     /// Runs the steps that the file does not have yet, all in one transaction.
-    static func migrate(_ database: Database, from found: Int) throws(OutboxError) {
+    func migrate(_ database: Database, from found: Int) throws(OutboxError) {
         try database.transaction { () throws(OutboxError) in
-            for step in steps[found...] { try database.script(step) }
-            try database.script("PRAGMA application_id = \(applicationID); PRAGMA user_version = \(version);")
+            for step in steps.dropFirst(found) { try database.script(step) }
+            try database.script("PRAGMA application_id = \(Self.applicationID); PRAGMA user_version = \(version);")
         }
     }
 

@@ -53,11 +53,14 @@ final class Store {
         }
     }
 
-    /// 128 random bits as 32 digits, a name that no stored entry has.
+    /// 128 random bits as 32 digits, a name that no entry has or lately had.
     func newName() throws(OutboxError) -> String {
         while true {
             let text = hexadecimal(random.next()) + hexadecimal(random.next())
-            if try database.number("SELECT count(*) FROM entry WHERE name = ?1 OR key = ?1", .text(text)) == 0 { return text }
+            let uses = try database.number("""
+                SELECT (SELECT count(*) FROM entry WHERE name = ?1 OR key = ?1) + (SELECT count(*) FROM receipt WHERE entry = ?1 OR key = ?1)
+                """, .text(text))
+            if uses == 0 { return text }
         }
     }
 

@@ -60,7 +60,7 @@ public enum Change: Sendable {
     /// The device writes a log that was not seen before: its settled prefix and its checkpoint begin at `base`.
     ///
     /// The former log ends, and with it its pending clear. `formerEnd` is the last `next` that was seen of it: what was not read up to there is
-    /// noted as unreported (reason `reformatted`). Refused with `logExists` for the current log.
+    /// noted as unreported (reason `reformatted`). Refused with `logExists` for the current log, and with `unreportedFull`.
     case beginLog(device: String, log: UInt32, base: UInt64, formerEnd: UInt64?)
 
     /// The device's current log begins anew under the same name (its `next` went behind the checkpoint). Nothing that is stored of the
@@ -103,24 +103,45 @@ public enum ChangeOutcome: Sendable, Hashable {
 public struct Refusal: Sendable, Hashable, CustomStringConvertible {
     /// The stable name of a reason.
     public enum Code: String, Sendable, Hashable, CaseIterable {
+        /// The places for this kind of device are taken.
         case noPlace = "no-place"
+        /// The device is not known to write this log.
         case unknownLog = "unknown-log"
+        /// The device writes this log already.
         case logExists = "log-exists"
+        /// Too many former logs of the device wait to be reported: report them first.
+        case unreportedFull = "unreported-full"
+        /// The batch begins before the checkpoint: it, or a part of it, is stored already.
         case staleCheckpoint = "stale-checkpoint"
+        /// Neither body nor gaps cover some sequence up to `next`.
         case hole
+        /// Body and gaps cover a sequence twice.
         case overlap
+        /// The windows belong to somebody else, or to nobody.
         case wrongOwner = "wrong-owner"
+        /// The owner is not configured, so nothing can be sent for them.
         case ownerNotConfigured = "owner-not-configured"
+        /// The assignment would change whose windows are stored already.
         case assignmentInPast = "assignment-in-past"
+        /// The change contradicts itself or the formats.
         case malformed
+        /// The entry's fixed fields are not those that were stored.
         case damaged
+        /// No entry has this name.
         case unknownEntry = "unknown-entry"
+        /// The entry has no part of this number.
         case unknownPart = "unknown-part"
+        /// The entry is not in the queue.
         case notQueued = "not-queued"
+        /// The entry is not in quarantine.
         case notQuarantined = "not-quarantined"
+        /// The receipt is for another key than the one that was sent.
         case wrongKey = "wrong-key"
+        /// The one new key was given already.
         case keySpent = "key-spent"
+        /// Quarantine has no room.
         case quarantineFull = "quarantine-full"
+        /// The evidence has no room for the rejected windows.
         case evidenceFull = "evidence-full"
     }
 

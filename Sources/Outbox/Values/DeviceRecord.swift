@@ -1,5 +1,6 @@
 /// From `first` on, the windows of this log belong to `owner`, until the next assignment of the same log.
 public struct Assignment: Sendable, Hashable {
+    /// The log.
     public let log: UInt32
     /// The boundary, unwrapped.
     public let first: UInt64
@@ -9,6 +10,7 @@ public struct Assignment: Sendable, Hashable {
 
 /// The clear that a collar is due: everything of `log` up to and including `through` is settled.
 public struct PendingClear: Sendable, Hashable {
+    /// The log, as the collar names it.
     public let log: UInt32
     /// The last sequence to forget, unwrapped.
     public let through: UInt64

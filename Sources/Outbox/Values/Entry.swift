@@ -29,6 +29,7 @@ public struct PartRange: Sendable, Hashable {
     /// The number of windows, at least 1.
     public var count: Int
 
+    /// A range as given; `Change.split` checks it.
     public init(first: UInt64, count: Int) {
         self.first = first
         self.count = count
@@ -122,6 +123,7 @@ public struct ReceiptRecord: Sendable, Hashable {
         /// The backend's code, e.g. `crc` or `conflict`.
         public var code: String
 
+        /// A rejection as given; `Change.settle` checks it.
         public init(sequence: UInt64, code: String) {
             self.sequence = sequence
             self.code = code
@@ -135,6 +137,7 @@ public struct ReceiptRecord: Sendable, Hashable {
     /// The windows that were rejected. They count as settled and are kept as evidence.
     public var rejected: [Rejection]
 
+    /// A receipt as given. That it is one (uplink contract, section Receipt) was checked before.
     public init(receipt: String, key: String, rejected: [Rejection] = []) {
         self.receipt = receipt
         self.key = key
@@ -146,8 +149,11 @@ public struct ReceiptRecord: Sendable, Hashable {
 public struct EvidenceRecord: Sendable, Hashable {
     /// The number by which it is discarded.
     public let number: Int64
+    /// The device's serial number.
     public let device: String
+    /// The owner's key.
     public let owner: String
+    /// The log.
     public let log: UInt32
     /// The sequence, unwrapped.
     public let sequence: UInt64

@@ -25,6 +25,7 @@ public struct SequenceGap: Sendable, Hashable {
     /// Why.
     public var reason: GapReason
 
+    /// A gap as given; `Change.enqueue` checks it.
     public init(log: UInt32, first: UInt64, count: UInt64, reason: GapReason) {
         self.log = log
         self.first = first
@@ -57,6 +58,7 @@ public struct WindowBatch: Sendable, Hashable {
     /// The checkpoint behind this batch: the first sequence that is to be read next.
     public var next: UInt64
 
+    /// A batch as given; `Change.enqueue` checks it.
     public init(
         device: String, owner: String, log: UInt32, first: UInt64, body: [UInt8], gaps: [SequenceGap], received: Int64, clock: String, next: UInt64
     ) {

@@ -47,6 +47,14 @@ final class Directory: Sendable {
         rmdir(path)
     }
 
+    /// Whether this process may mount file systems, tried once.
+    static let mayMount: Bool = {
+        let directory = Directory()
+        guard mount("outbox-test", directory.path, "tmpfs", 0, "size=64k") == 0 else { return false }
+        umount2(directory.path, CInt(MNT_DETACH))
+        return true
+    }()
+
     /// The names of the files, ascending.
     var names: [String] {
         guard let stream = opendir(path) else { return [] }
