@@ -45,7 +45,9 @@ let package = Package(
         .target(name: "Simulation", dependencies: ["Platform", "CLinux"], swiftSettings: strict),
         .executableTarget(name: "simulated-collar", dependencies: ["Platform", "Simulation", "CLinux"], swiftSettings: strict),
 
-        .testTarget(name: "PlatformTests", dependencies: ["Platform"], swiftSettings: strict),
+        // A process of its own for what cannot be seen from inside a test runner: threads and signals.
+        .executableTarget(name: "loop-probe", dependencies: ["Platform"], path: "Tests/Support/loop-probe", swiftSettings: strict),
+        .testTarget(name: "PlatformTests", dependencies: ["Platform", "CLinux", "loop-probe"], swiftSettings: strict),
         .testTarget(name: "RadioTests", dependencies: ["Radio", "Platform", "Simulation"], swiftSettings: strict),
         .testTarget(name: "OutboxTests", dependencies: ["Outbox", "Platform", "CSQLite"], swiftSettings: strict),
         .testTarget(name: "UplinkTests", dependencies: ["Uplink", "Platform"], swiftSettings: strict),
