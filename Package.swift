@@ -46,7 +46,9 @@ let package = Package(
         .target(name: "Simulation", dependencies: ["Platform", "CLinux", "CJansson"], swiftSettings: strict),
         .executableTarget(name: "simulated-collar", dependencies: ["Platform", "Simulation", "CLinux"], swiftSettings: strict),
 
-        .testTarget(name: "PlatformTests", dependencies: ["Platform"], swiftSettings: strict),
+        // A process of its own for what cannot be seen from inside a test runner: threads and signals.
+        .executableTarget(name: "loop-probe", dependencies: ["Platform"], path: "Tests/Support/loop-probe", swiftSettings: strict),
+        .testTarget(name: "PlatformTests", dependencies: ["Platform", "CLinux", "loop-probe"], swiftSettings: strict),
         .testTarget(name: "RadioTests", dependencies: ["Radio", "Platform", "Simulation"], swiftSettings: strict),
         .target(name: "CMisbehavingDisk", dependencies: ["CSQLite"], path: "Tests/CMisbehavingDisk"),
         .testTarget(name: "OutboxTests", dependencies: ["Outbox", "Platform", "CSQLite", "CMisbehavingDisk"], swiftSettings: strict),

@@ -49,16 +49,19 @@ extension EventLoop {
     }
 
     /// Starts a task whose every part stays on this loop's thread.
+    ///
+    /// Every task of the gateway is begun here, in its actors too. Whatever a task waits for (a continuation, a stream, another task's value)
+    /// resumes it through its preferred executor; a `Task` that names none is resumed through the global pool even when
+    /// it belongs to an actor of the loop, and that starts the pool's threads.
     @discardableResult
     public func spawn<Success: Sendable>(_ operation: @escaping @Sendable () async -> Success) -> Task<Success, Never> {
         Task(executorPreference: self, operation: operation)
     }
 
-    /// Suspends the calling task until `deadline`. It stays on the caller's actor (SE-0420): a task that an actor of the loop started without
-    /// naming an executor would otherwise go to the global pool for it.
+    /// Suspends the calling task, one that `spawn` has begun, until `deadline`.
     ///
     /// - Throws: `CancellationError` as soon as the task is cancelled.
-    public func sleep(until deadline: BootInstant, isolation: isolated (any Actor)? = #isolation) async throws {
+    public func sleep(until deadline: BootInstant) async throws {
         let sleeper = Sleeper()
         // A timer that outlived a cancelled sleep would hold its closure, and wake the loop, at the deadline.
         defer { if let timer = sleeper.timer { cancel(timer) } }
@@ -75,7 +78,7 @@ extension EventLoop {
     /// Suspends the calling task for `duration`.
     ///
     /// - Throws: `CancellationError` as soon as the task is cancelled.
-    public func sleep(for duration: Duration, isolation: isolated (any Actor)? = #isolation) async throws {
-        try await sleep(until: now + duration, isolation: isolation)
+    public func sleep(for duration: Duration) async throws {
+        try await sleep(until: now + duration)
     }
 }

@@ -17,6 +17,17 @@ struct TerminalTests {
             try near.setNonBlocking()
             return String(decoding: try near.read(upTo: 65_536) ?? [], as: UTF8.self)
         }
+
+        /// What arrives until it ends in `end`. A pseudo-terminal hands on what was written a moment later, from a thread of the kernel.
+        func text(endingIn end: String) throws -> String {
+            try near.setNonBlocking()
+            var bytes: [UInt8] = []
+            var entry = pollfd(fd: near.raw, events: Int16(POLLIN), revents: 0)
+            while !String(decoding: bytes, as: UTF8.self).hasSuffix(end), poll(&entry, 1, 5_000) == 1 {
+                bytes += try near.read(upTo: 65_536) ?? []
+            }
+            return String(decoding: bytes, as: UTF8.self)
+        }
     }
 
     private func makePipe() throws -> Ends {
@@ -73,7 +84,7 @@ struct TerminalTests {
         act(board) { await $0.set([.pairingOpen]) }
         loop.advance(by: .milliseconds(600))
         act(board) { await $0.stop() }
-        let frames = try ends.text().split(separator: "\r\u{1B}[K", omittingEmptySubsequences: true).map(String.init)
+        let frames = try ends.text(endingIn: "\n").split(separator: "\r\u{1B}[K", omittingEmptySubsequences: true).map(String.init)
         #expect(frames == [
             "LED radio ○ pairing open | uplink ○ everything delivered",
             "LED radio ● pairing open | uplink ○ everything delivered",
@@ -89,7 +100,7 @@ struct TerminalTests {
         let ends = try makeTerminal(columns: 30)
         var output = TerminalOutput(descriptor: ends.far.raw)
         output.stateChanged(LED.allCases.map { LEDShown(led: $0, state: LEDPriority.of($0).resting) })
-        #expect(try ends.text() == "\r\u{1B}[KLED status ○ all well | radi…")
+        #expect(try ends.text(endingIn: "…") == "\r\u{1B}[KLED status ○ all well | radi…")
     }
 
     @Test("one LED alone has no name, and no colour is used")
