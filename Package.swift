@@ -48,7 +48,7 @@ let package = Package(
         .testTarget(name: "PlatformTests", dependencies: ["Platform"], swiftSettings: strict),
         .testTarget(name: "RadioTests", dependencies: ["Radio", "Platform", "Simulation"], swiftSettings: strict),
         .testTarget(name: "OutboxTests", dependencies: ["Outbox", "Platform", "CSQLite"], swiftSettings: strict),
-        .testTarget(name: "UplinkTests", dependencies: ["Uplink", "Platform"], swiftSettings: strict),
+        .testTarget(name: "UplinkTests", dependencies: ["Uplink", "Platform", "CLinux"], swiftSettings: strict),
         .testTarget(name: "IndicatorsTests", dependencies: ["Indicators", "Platform"], swiftSettings: strict),
         .testTarget(name: "SimulationTests", dependencies: ["Simulation", "Platform"], swiftSettings: strict),
         .testTarget(name: "GatewayTests",
