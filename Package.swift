@@ -52,7 +52,7 @@ let package = Package(
         .testTarget(name: "RadioTests", dependencies: ["Radio", "Platform", "Simulation"], swiftSettings: strict),
         .target(name: "CMisbehavingDisk", dependencies: ["CSQLite"], path: "Tests/CMisbehavingDisk"),
         .testTarget(name: "OutboxTests", dependencies: ["Outbox", "Platform", "CSQLite", "CMisbehavingDisk"], swiftSettings: strict),
-        .testTarget(name: "UplinkTests", dependencies: ["Uplink", "Platform"], swiftSettings: strict),
+        .testTarget(name: "UplinkTests", dependencies: ["Uplink", "Platform", "CLinux"], swiftSettings: strict),
         .testTarget(name: "IndicatorsTests", dependencies: ["Indicators", "Platform"], swiftSettings: strict),
         .testTarget(name: "SimulationTests", dependencies: ["Simulation", "Platform"], swiftSettings: strict),
         .testTarget(name: "GatewayTests",

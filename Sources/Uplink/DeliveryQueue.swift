@@ -8,7 +8,7 @@ public struct QueuedEntry: Sendable, Hashable {
         public var offset: Int
         /// The number of its windows.
         public var count: Int
-        /// Whether nothing is left to do about it: it has its receipt, or is in quarantine.
+        /// Whether it has its receipt.
         public var settled: Bool
 
         public init(index: Int, offset: Int, count: Int, settled: Bool) {
@@ -49,22 +49,23 @@ public struct QueuedEntry: Sendable, Hashable {
 public enum DeliveryOutcome: Sendable, Hashable {
     /// The whole entry has its receipt: it is settled and its place is free.
     case settled(id: String, receipt: Receipt)
-    /// One part has its receipt. The queue settles the entry when nothing is left to do about any part.
+    /// One part has its receipt. The queue settles the entry when all parts have.
     case partSettled(id: String, index: Int, receipt: Receipt)
     /// An attempt failed and counts; `code` is the stable code of the error.
     case attemptFailed(id: String, code: String, exhausted: Bool)
     /// The backend knows the key with another content: the entry goes on under a new key (the next key generation).
     case rekey(id: String)
-    /// The entry (`part` is nil) or one of its parts is too large: in its place come these parts, in order. Their indices were not used before.
-    case split(id: String, part: Int?, into: [QueuedEntry.Part])
-    /// The entry, or one part of it, cannot be delivered and makes way for the others; `code` is the stable code of the reason.
-    /// Of an entry in parts only the part goes; the others are delivered.
-    case quarantine(id: String, part: Int?, code: String, words: String)
+    /// The entry, or one of its parts, is too large: in the place of everything of it that is not settled come these parts, in order. Their
+    /// indices go on behind those that were used.
+    case split(id: String, into: [QueuedEntry.Part])
+    /// The entry, or what is left of it after its other parts were delivered, cannot be delivered and makes way for the others; `code` is the
+    /// stable code of the reason.
+    case quarantine(id: String, code: String, words: String)
 
     /// The entry that it is about.
     public var id: String {
         switch self {
-        case .settled(let id, _), .partSettled(let id, _, _), .attemptFailed(let id, _, _), .rekey(let id), .split(let id, _, _), .quarantine(let id, _, _, _): id
+        case .settled(let id, _), .partSettled(let id, _, _), .attemptFailed(let id, _, _), .rekey(let id), .split(let id, _), .quarantine(let id, _, _): id
         }
     }
 }
@@ -74,7 +75,8 @@ public protocol DeliveryQueue: Sendable {
     /// The content of an entry, or of one of its parts: key, range, gaps and body are the queue's choice.
     ///
     /// - Returns: nil when the entry (or part) is no longer queued.
-    /// - Throws: when the storage fails; the entry is tried again later.
+    /// - Throws: `UplinkError.unsendable` when what is stored is not what was enqueued: the entry goes into quarantine. Any other error
+    ///   means that the storage fails; the entry is tried again later.
     func load(_ id: String, part: Int?) async throws -> Delivery?
 
     /// Writes down what became of an attempt, durably, before it returns.

@@ -148,7 +148,7 @@ public actor Uplink {
         let result = await deliver(owner, id, part)
         guard !stopped else { return }
         lanesByOwner[owner]?.work = nil
-        let jitter = Double.random(in: 0...1, using: &random)
+        let jitter = Double(random.next() >> 11) * 0x1p-53
         drive(owner) { $0.attemptEnded(result, now: $1, jitter: jitter) }
     }
 
@@ -158,6 +158,8 @@ public actor Uplink {
         do {
             guard let loaded = try await queue.load(id, part: part) else { return .gone }
             delivery = loaded
+        } catch let error as UplinkError {
+            return .unsendable(DeliveryError(code: error.code, words: error.words))
         } catch {
             return .storageFailed(DeliveryError(code: "queue-unreadable", words: "\(error)"))
         }

@@ -63,8 +63,8 @@ public enum UplinkEvent: Sendable, Hashable {
     case rekeyed(owner: String, entry: String)
     /// The entry goes on in parts.
     case split(owner: String, entry: String, into: [QueuedEntry.Part])
-    /// The entry, or one part of it, is out of the queue and kept for an operator.
-    case quarantined(owner: String, entry: String, part: Int?, DeliveryError)
+    /// The entry, or what is left of it, is out of the queue and kept for an operator.
+    case quarantined(owner: String, entry: String, DeliveryError)
     /// The backend takes at most this many windows at a time; later batches should not be larger.
     case limitLearned(owner: String, windows: Int)
     /// The lane sends nothing but probes from now on.

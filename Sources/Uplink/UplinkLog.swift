@@ -5,7 +5,7 @@ extension LogEvent {
     public static let entrySettled = LogEvent("entry-settled", id: "0c8f4f0c6f0e4b7f9f7f2f4b1d3a5e61")
     /// A delivery failed.
     public static let deliveryFailed = LogEvent("delivery-failed", id: "5a2e7d1be0c94c55a3d15e0f8b7a9c12")
-    /// An entry, or a part of it, went into quarantine.
+    /// An entry, or what was left of it, went into quarantine.
     public static let entryQuarantined = LogEvent("entry-quarantined", id: "c1d9b85f2a7e4f0bb6a4d3e29f105c73")
     /// An entry goes on under a new key or in parts.
     public static let entryChanged = LogEvent("entry-changed", id: "7e41c3a96d5b4d28810f9b6ce2a4f384")
@@ -34,8 +34,8 @@ extension Log {
         case .split(let owner, let entry, let parts):
             self(.notice, .entryChanged, "entry \(entry) goes on in parts of \(parts.map { String($0.count) }.joined(separator: " and ")) windows",
                  LogField("OWNER", owner), LogField("ENTRY", entry))
-        case .quarantined(let owner, let entry, let part, let error):
-            self(.error, .entryQuarantined, "\(part.map { "part \($0) of " } ?? "")entry \(entry) is in quarantine: \(error)", LogField("OWNER", owner),
+        case .quarantined(let owner, let entry, let error):
+            self(.error, .entryQuarantined, "entry \(entry) is in quarantine: \(error)", LogField("OWNER", owner),
                  LogField("ENTRY", entry), LogField("CODE", error.code))
         case .limitLearned(let owner, let windows):
             self(.notice, .entryChanged, "the backend takes at most \(windows) windows at a time", LogField("OWNER", owner), LogField("WINDOWS", windows))

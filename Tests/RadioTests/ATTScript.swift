@@ -99,7 +99,7 @@ final class ScriptedPeer: @unchecked Sendable {
 }
 
 /// What handlers and the end of the bearer reported, in order.
-final class Recorder: Sendable {
+final class UpdateRecorder: Sendable {
     private let updates = Mutex<[ValueUpdate]>([])
     private let ends = Mutex<[BearerClosure]>([])
 
@@ -111,7 +111,7 @@ final class Recorder: Sendable {
 }
 
 /// Both ends of a connected pair of packet sockets.
-func packetPair() throws -> (CInt, CInt) {
+func packetPair() throws -> (near: CInt, far: CInt) {
     var ends: [CInt] = [-1, -1]
     let type = CInt(SOCK_SEQPACKET.rawValue) | CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
     guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw SystemError.last("socketpair") }
@@ -123,7 +123,7 @@ func converse(
     _ script: [ScriptStep],
     receiveMTU: UInt16 = 517,
     sourceLocation: SourceLocation = #_sourceLocation,
-    _ body: @escaping @Sendable (GATTClient, Recorder) async throws -> Void
+    _ body: @escaping @Sendable (GATTClient, UpdateRecorder) async throws -> Void
 ) throws {
     let loop = VirtualLoop()
     let (ours, theirs) = try packetPair()
@@ -131,7 +131,7 @@ func converse(
     var configuration = GATTClientConfiguration()
     configuration.receiveMTU = receiveMTU
     let client = GATTClient(descriptor: Descriptor(owning: ours), loop: loop, configuration: configuration)
-    let recorder = Recorder()
+    let recorder = UpdateRecorder()
     try loop.run {
         try await client.start(onClose: recorder.ended)
         try peer.start()

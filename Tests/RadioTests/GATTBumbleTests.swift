@@ -56,7 +56,7 @@ struct GATTBumbleTests {
         var configuration = GATTClientConfiguration()
         configuration.receiveMTU = receiveMTU
         let client = GATTClient(descriptor: Descriptor(owning: socket), loop: loop, configuration: configuration)
-        let recorder = Recorder()
+        let recorder = UpdateRecorder()
         let outcome = Result {
             try loop.run {
                 try await client.start(onClose: recorder.ended)

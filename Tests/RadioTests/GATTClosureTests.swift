@@ -100,7 +100,7 @@ struct GATTClosureTests {
         let loop = VirtualLoop()
         let (ours, theirs) = try packetPair()
         let client = GATTClient(descriptor: Descriptor(owning: ours), loop: loop)
-        let recorder = Recorder()
+        let recorder = UpdateRecorder()
         try loop.run {
             try await client.start(onClose: recorder.ended)
             let characteristic = await GATTCharacteristic.known(client)
@@ -122,7 +122,7 @@ struct GATTClosureTests {
         let loop = VirtualLoop()
         let (ours, theirs) = try packetPair()
         let client = GATTClient(descriptor: Descriptor(owning: ours), loop: loop)
-        let recorder = Recorder()
+        let recorder = UpdateRecorder()
         let sent = hex("1B 03 00 01")
         #expect(send(theirs, sent, sent.count, 0) == sent.count)
         _ = close(theirs)
@@ -142,7 +142,7 @@ struct GATTClosureTests {
         let (ours, theirs) = try packetPair()
         let peer = Descriptor(owning: theirs)
         let client = GATTClient(descriptor: Descriptor(owning: ours), loop: loop)
-        let recorder = Recorder()
+        let recorder = UpdateRecorder()
         try loop.run {
             try await client.start(onClose: recorder.ended)
             async let first = gattFailure { _ = try await client.read(3) }

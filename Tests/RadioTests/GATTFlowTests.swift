@@ -14,7 +14,7 @@ struct GATTFlowTests {
         var size: CInt = 4096
         #expect(setsockopt(ours, SOL_SOCKET, SO_SNDBUF, &size, 4) == 0)
         let client = GATTClient(descriptor: Descriptor(owning: ours), loop: loop)
-        let recorder = Recorder()
+        let recorder = UpdateRecorder()
         let accepted = try loop.run {
             try await client.start(onClose: recorder.ended)
             var accepted = 0
@@ -53,7 +53,7 @@ struct GATTFlowTests {
         var size: CInt = 4096
         #expect(setsockopt(ours, SOL_SOCKET, SO_SNDBUF, &size, 4) == 0)
         let client = GATTClient(descriptor: Descriptor(owning: ours), loop: loop)
-        let recorder = Recorder()
+        let recorder = UpdateRecorder()
         try loop.run { try await client.start(onClose: recorder.ended) }
         for _ in 0..<10_000 where recorder.closures.isEmpty {
             do { _ = try peer.send(hex("3F")) } catch { break }
@@ -68,7 +68,7 @@ struct GATTFlowTests {
         let (ours, theirs) = try packetPair()
         let peer = Descriptor(owning: theirs)
         let client = GATTClient(descriptor: Descriptor(owning: ours), loop: loop)
-        let recorder = Recorder()
+        let recorder = UpdateRecorder()
         let taken = try loop.run {
             try await client.start(onClose: recorder.ended)
             while await gattFailure({ try await client.writeWithoutResponse([], to: 3) }) == nil {}

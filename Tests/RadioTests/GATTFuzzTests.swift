@@ -86,7 +86,7 @@ struct GATTFuzzTests {
         let (ours, theirs) = try packetPair()
         let peer = WildPeer(seed: seed, descriptor: Descriptor(owning: theirs), loop: loop)
         let client = GATTClient(descriptor: Descriptor(owning: ours), loop: loop)
-        let recorder = Recorder()
+        let recorder = UpdateRecorder()
         try peer.start()
         try loop.run {
             try await client.start(onClose: recorder.ended)

@@ -157,7 +157,7 @@ struct GATTSubscriptionTests {
         try converse([
             .expects("12 04 00 01 00"), .sends("13"), .expects("12 04 00 02 00"), .sends("01 12 04 00 0F"), .waits(.milliseconds(1)), .sends("1B 03 00 01"), .expects("0A 09 00"), .sends("0B"),
         ]) { client, recorder async throws in
-            let other = Recorder()
+            let other = UpdateRecorder()
             try await client.subscribe(to: .known(client), as: .notifications, handler: recorder.record)
             let error = await gattFailure { try await client.subscribe(to: .sample, as: .indications, handler: other.record) }
             #expect(error?.attCode == .insufficientEncryption)

@@ -12,10 +12,12 @@ struct LaneEntries: Sendable {
         var heldSinceRefusal = false
         /// It was tried again because of that. It gets no third chance.
         var hadSecondChance = false
+        /// Parts that cannot be delivered, by index. The others go first; then the entry makes way.
+        var condemned: [Int: DeliveryError] = [:]
 
         var id: String { queued.id }
         /// The part to send next; nil for an entry that is sent whole.
-        var nextPart: QueuedEntry.Part? { queued.parts.first { !$0.settled } }
+        var nextPart: QueuedEntry.Part? { queued.parts.first { !$0.settled && condemned[$0.index] == nil } }
         /// Whether it may be sent without a flush.
         var isPending: Bool { !queued.exhausted && refusal == nil }
     }
@@ -57,32 +59,22 @@ struct LaneEntries: Sendable {
 
     mutating func remove(_ id: String) { list.removeAll { $0.id == id } }
 
-    /// Marks a part as done.
-    ///
-    /// - Returns: whether anything of the entry is left to send.
-    mutating func settlePart(_ index: Int, of id: String) -> Bool {
+    /// Marks a part as settled; an entry with nothing left to send is no longer one of the lane's.
+    mutating func settlePart(_ index: Int, of id: String) {
         change(id) { entry in
             for position in entry.queued.parts.indices where entry.queued.parts[position].index == index {
                 entry.queued.parts[position].settled = true
             }
         }
-        guard let entry = self[id] else { return false }
-        guard entry.nextPart != nil else {
-            remove(id)
-            return false
-        }
-        return true
+        if let entry = self[id], entry.queued.parts.allSatisfy(\.settled) { remove(id) }
     }
 
-    /// Puts parts in the place of the entry's whole range, or of one of its parts.
-    mutating func split(_ id: String, part: Int?, into parts: [QueuedEntry.Part]) {
+    /// Puts parts in the place of everything of the entry that is not settled.
+    mutating func split(_ id: String, into parts: [QueuedEntry.Part]) {
         change(id) { entry in
-            guard let part else {
-                entry.queued.parts = parts
-                return
-            }
-            guard let position = entry.queued.parts.firstIndex(where: { $0.index == part }) else { return }
-            entry.queued.parts.replaceSubrange(position...position, with: parts)
+            let kept = entry.queued.parts.filter(\.settled)
+            entry.queued.parts = (kept + parts).sorted { $0.offset < $1.offset }
+            entry.condemned = [:]
         }
     }
 
@@ -124,10 +116,11 @@ struct LaneEntries: Sendable {
         return condemned
     }
 
-    /// The list with more parts was written later; what either calls settled is settled.
+    /// The list with the larger indices was written later; what either calls settled is settled.
     private static func later(_ new: [QueuedEntry.Part], _ old: [QueuedEntry.Part]) -> [QueuedEntry.Part] {
         let settled = Set((new + old).filter(\.settled).map(\.index))
-        return (new.count >= old.count ? new : old).map { part in
+        let newest = new.map(\.index).max() ?? -1, oldest = old.map(\.index).max() ?? -1
+        return (newest >= oldest ? new : old).map { part in
             var part = part
             part.settled = settled.contains(part.index)
             return part

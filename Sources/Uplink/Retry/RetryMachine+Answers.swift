@@ -11,7 +11,7 @@ extension RetryMachine {
         case .unsendable(let error): return quarantine(attempt, error)
         case .tokenUnavailable(let error): return held(attempt, .authorisation, error, now)
         case .storageFailed(let error):
-            postpone(now)
+            postpone(attempt, now)
             return [.tell(.storageFailed(owner: owner, entry: attempt.id, receipt: nil, error))]
         }
     }
@@ -52,7 +52,7 @@ extension RetryMachine {
         }
         for entry in entries.judgeRefused(afterAccepting: attempt.id) {
             let refusal = entry.refusal ?? DeliveryError(code: "unknown", words: "")
-            outcomes.append(.quarantine(id: entry.id, part: entry.nextPart?.index, code: refusal.code, words: refusal.words))
+            outcomes.append(.quarantine(id: entry.id, code: refusal.code, words: refusal.words))
         }
         return ending + record(attempt, outcomes)
     }
@@ -89,14 +89,9 @@ extension RetryMachine {
         let ending = endHold()
         guard count > 1 else { return ending + quarantine(attempt, error) }
         let limit = (count + 1) / 2
-        let offset = attempt.part?.offset ?? 0
-        let index = (entry.queued.parts.map(\.index).max() ?? -1) + 1
-        let parts = [
-            QueuedEntry.Part(index: index, offset: offset, count: limit, settled: false),
-            QueuedEntry.Part(index: index + 1, offset: offset + limit, count: count - limit, settled: false),
-        ]
+        let parts = Self.parts(of: entry, limit: limit)
         let telling = failed(attempt, error, willRetry: true)
-        var actions = ending + [telling] + record(attempt, [.split(id: attempt.id, part: attempt.part?.index, into: parts)])
+        var actions = ending + [telling] + record(attempt, [.split(id: attempt.id, into: parts)])
         if limit < learnedLimit ?? .max {
             learnedLimit = limit
             actions.append(.tell(.limitLearned(owner: owner, windows: limit)))
@@ -115,10 +110,38 @@ extension RetryMachine {
         return ending + [failed(attempt, error, willRetry: held)]
     }
 
+    /// Everything of the entry that is not settled, in pieces of at most `limit` windows. A part that cannot be delivered stays as it is.
+    private static func parts(of entry: LaneEntries.Entry, limit: Int) -> [QueuedEntry.Part] {
+        let whole = QueuedEntry.Part(index: -1, offset: 0, count: entry.queued.count, settled: false)
+        let open = entry.queued.parts.isEmpty ? [whole] : entry.queued.parts.filter { !$0.settled }
+        var index = (entry.queued.parts.map(\.index).max() ?? -1) + 1
+        var parts: [QueuedEntry.Part] = []
+        for range in open {
+            var offset = range.offset
+            let end = range.offset + range.count
+            while offset < end {
+                // Halves, and halves of halves: the last piece is not a crumb.
+                let pieces = (end - offset + limit - 1) / limit
+                let count = (end - offset + pieces - 1) / pieces
+                parts.append(QueuedEntry.Part(index: index, offset: offset, count: count, settled: false))
+                index += 1
+                offset += count
+            }
+        }
+        return parts
+    }
+
+    /// The entry makes way. Of an entry in parts the others go first: the fault of one must not cost the rest.
     private mutating func quarantine(_ attempt: Attempt, _ error: DeliveryError) -> [Action] {
         guard entries[attempt.id] != nil else { return [] }
-        return [failed(attempt, error, willRetry: false)]
-            + record(attempt, [.quarantine(id: attempt.id, part: attempt.part?.index, code: error.code, words: error.words)])
+        let telling = failed(attempt, error, willRetry: false)
+        if let part = attempt.part {
+            entries.change(attempt.id) { $0.condemned[part.index] = error }
+            if let entry = entries[attempt.id], let next = entry.nextPart {
+                return [telling] + send(Attempt(id: entry.id, part: next, kind: attempt.kind))
+            }
+        }
+        return [telling] + record(attempt, [.quarantine(id: attempt.id, code: error.code, words: error.words)])
     }
 
     // MARK: Holds
@@ -163,10 +186,12 @@ extension RetryMachine {
         self.hold = hold
     }
 
-    /// The hub's own storage failed: nothing is charged and nothing is hurried.
-    mutating func postpone(_ now: BootInstant) {
+    /// The hub's own storage failed: nothing is charged and nothing is hurried. The entry waits longer than the lane, so that one that cannot be
+    /// written down does not keep the others waiting for ever.
+    mutating func postpone(_ attempt: Attempt, _ now: BootInstant) {
         flush = nil
         flushWanted = false
+        entries.change(attempt.id) { $0.due = now + policy.delay(failure: 2, jitter: jitter) }
         if hold != nil { postponeProbe(now) } else { delayUntil = now + policy.delay(failure: 1, jitter: jitter) }
     }
 

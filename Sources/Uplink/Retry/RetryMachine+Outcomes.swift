@@ -9,14 +9,15 @@ extension RetryMachine {
         for outcome in outcomes.prefix(count) { actions += apply(outcome, of: attempt, &goesOn) }
         if let failure { actions.append(.tell(.failed(failure))) }
         if let error, count < outcomes.count {
-            postpone(now)
+            postpone(attempt, now)
             actions.append(.tell(.storageFailed(owner: owner, entry: outcomes[count].id, receipt: Self.receipt(outcomes[count]), error)))
             return actions
         }
-        if goesOn, let entry = entries[attempt.id] {
-            actions += send(Attempt(id: entry.id, part: entry.nextPart, kind: attempt.kind))
+        guard goesOn, let entry = entries[attempt.id] else { return actions }
+        if entry.nextPart == nil, let error = entry.condemned.min(by: { $0.key < $1.key })?.value {
+            return actions + record(attempt, [.quarantine(id: entry.id, code: error.code, words: error.words)])
         }
-        return actions
+        return actions + send(Attempt(id: entry.id, part: entry.nextPart, kind: attempt.kind))
     }
 
     private mutating func apply(_ outcome: DeliveryOutcome, of attempt: Attempt, _ goesOn: inout Bool) -> [Action] {
@@ -26,7 +27,8 @@ extension RetryMachine {
             afterReceipt()
             return [.tell(.settled(owner: owner, entry: id, receipt: receipt))]
         case .partSettled(let id, let index, let receipt):
-            goesOn = entries.settlePart(index, of: id)
+            entries.settlePart(index, of: id)
+            goesOn = true
             afterReceipt()
             let part = Action.tell(.partSettled(owner: owner, entry: id, part: index, receipt: receipt))
             return attempt.completesEntry ? [part, .tell(.settled(owner: owner, entry: id, receipt: receipt))] : [part]
@@ -36,13 +38,13 @@ extension RetryMachine {
             entries.change(id) { $0.queued.keyGeneration = max(1, $0.queued.keyGeneration) }
             goesOn = true
             return [.tell(.rekeyed(owner: owner, entry: id))]
-        case .split(let id, let part, let parts):
-            entries.split(id, part: part, into: parts)
+        case .split(let id, let parts):
+            entries.split(id, into: parts)
             goesOn = true
             return [.tell(.split(owner: owner, entry: id, into: parts))]
-        case .quarantine(let id, let part, let code, let words):
-            if let part { _ = entries.settlePart(part, of: id) } else { entries.remove(id) }
-            return [.tell(.quarantined(owner: owner, entry: id, part: part, DeliveryError(code: code, words: words)))]
+        case .quarantine(let id, let code, let words):
+            entries.remove(id)
+            return [.tell(.quarantined(owner: owner, entry: id, DeliveryError(code: code, words: words)))]
         }
     }
 
