@@ -63,6 +63,15 @@ struct CommandTests {
         ])
     }
 
+    @Test("in the journal each line of a refused start has its level")
+    func levels() throws {
+        let scratch = try ConfigurationScratch()
+        let text = ConfigurationScratch.good([1: "indicators = 1", 21: "directory = \"DIR/none\""]).replacing("DIR", with: scratch.path)
+        let path = try scratch.write(text, to: "gateway.toml")
+        let ended = try ChildProcess(ChildProcess.gateway, ["run", "--config", path], setting: "JOURNAL_STREAM=9:4711").end()
+        #expect(ended.errors.split(separator: "\n").map { $0.prefix(3) } == ["<3>", "<4>", "<3>"])
+    }
+
     /// eclipse/mosquitto#1190: a misspelt key was ignored, and with it the authentication it stood for.
     @Test("a misspelt security key keeps the daemon from starting")
     func misspelt() throws {
