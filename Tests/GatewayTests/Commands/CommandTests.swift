@@ -121,7 +121,7 @@ struct CommandTests {
         let absent = try gateway(command, "--socket", path)
         #expect(absent.status == 69 && absent.output == "")
         #expect(absent.errors == "gateway: the daemon is not running: nobody listens at \(path) (No such file or directory); start it with: gateway run\n")
-        do { _ = try UnixSocket.listen(at: path, kind: .stream) }
+        try leaveDeadSocket(at: path)
         let dead = try gateway(command, "--socket", path)
         #expect(dead.status == 69)
         #expect(dead.errors == "gateway: the daemon is not running: nobody listens at \(path) (Connection refused); start it with: gateway run\n")
