@@ -1,3 +1,6 @@
+import Glibc
+import Platform
+
 /// The program: one command, one exit status.
 enum Program {
     /// - Parameter arguments: the command line without the program's name.
@@ -25,9 +28,12 @@ enum Program {
 
     private static func run(_ path: String) -> CInt {
         let outcome = ConfigurationFile.load(path, checks: .daemon)
-        for diagnostic in outcome.diagnostics { Output.complain("\(diagnostic)") }
+        // In the journal a line without a level would be one among many (sd-daemon(3)).
+        let inJournal = getenv("JOURNAL_STREAM") != nil
+        func complain(_ level: LogLevel, _ line: String) { Output.complain(inJournal ? "<\(level.rawValue)>\(line)" : line) }
+        for diagnostic in outcome.diagnostics { complain(diagnostic.severity == .error ? .error : .warning, "\(diagnostic)") }
         guard let configuration = outcome.configuration else {
-            Output.complain("gateway: not started; \(summary(outcome.diagnostics))")
+            complain(.error, "gateway: not started; \(summary(outcome.diagnostics))")
             return ExitStatus.configuration
         }
         return Daemon.run(configuration: configuration)

@@ -50,7 +50,8 @@ struct SectionReader {
         place = Self.place(section, table, number)
         let known = Keys.rows(of: section).map(\.name)
         for entry in table?.entries ?? [] where !known.contains(entry.key) {
-            if section == .top, Section(rawValue: entry.key) != nil { continue }
+            // Sections are read by readers of their own. An empty key names none: it is not the top itself.
+            if section == .top, !entry.key.isEmpty, Section(rawValue: entry.key) != nil { continue }
             findings.error(.unknownKey, at: entry.keyPosition, UnknownKey.message(entry, in: section, place: place))
         }
     }

@@ -57,6 +57,8 @@ enum ControlClient {
         } catch {
             switch error.code {
             case ENOENT, ECONNREFUSED, ENOTDIR: throw .notRunning(path: path, error)
+            // So many wait already that the kernel takes no more.
+            case EAGAIN: throw .timeout(path: path)
             case EACCES, EPERM: throw .notAllowed("\(error); run the command as root or as the gateway's user")
             default: throw .system(error)
             }

@@ -221,6 +221,8 @@ actor ControlServer {
     private func drop(_ number: UInt64) {
         guard let client = clients.removeValue(forKey: number) else { return }
         loop.unwatch(client.descriptor.raw)
+        // The client must see the end at once, even while a process that is being forked holds a copy of the descriptor.
+        shutdown(client.descriptor.raw, CInt(SHUT_RDWR))
         if let deadline = client.deadline { loop.cancel(deadline) }
     }
 }

@@ -30,7 +30,9 @@ final class ChildProcess: Sendable {
         return ([directory] + besides).map { "\($0)/gateway" }.first { access($0, X_OK) == 0 } ?? "gateway-not-found"
     }()
 
-    init(_ program: String = gateway, _ arguments: [String]) throws {
+    /// - Parameter setting: one variable, `NAME=value`, that the program gets besides those of the tests. Under systemd the tests have
+    ///   `JOURNAL_STREAM`, which is no affair of the program's.
+    init(_ program: String = gateway, _ arguments: [String], setting: String? = nil) throws {
         var out: [CInt] = [0, 0], err: [CInt] = [0, 0]
         // Closed at exec from the first: another test's child must not hold an end of these. Swift has no pipe2(2).
         let kind = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
@@ -44,8 +46,16 @@ final class ChildProcess: Sendable {
         posix_spawn_file_actions_adddup2(&actions, err[1], 2)
         var pointers = ([program] + arguments).map { strdup($0) } + [nil]
         defer { for pointer in pointers { free(pointer) } }
+        var variables: [UnsafeMutablePointer<CChar>?] = setting.map { [strdup($0)] } ?? []
+        defer { for variable in variables { free(variable) } }
+        var inherited = environ
+        while let variable = inherited.pointee {
+            if strncmp(variable, "JOURNAL_STREAM=", 15) != 0 { variables.append(strdup(variable)) }
+            inherited += 1
+        }
+        var environment = variables + [nil]
         var pid = pid_t()
-        let code = posix_spawnp(&pid, program, &actions, nil, &pointers, environ)
+        let code = posix_spawnp(&pid, program, &actions, nil, &pointers, &environment)
         close(out[1])
         close(err[1])
         self.pid = pid

@@ -63,6 +63,15 @@ struct CommandTests {
         ])
     }
 
+    @Test("in the journal each line of a refused start has its level")
+    func levels() throws {
+        let scratch = try ConfigurationScratch()
+        let text = ConfigurationScratch.good([1: "indicators = 1", 21: "directory = \"DIR/none\""]).replacing("DIR", with: scratch.path)
+        let path = try scratch.write(text, to: "gateway.toml")
+        let ended = try ChildProcess(ChildProcess.gateway, ["run", "--config", path], setting: "JOURNAL_STREAM=9:4711").end()
+        #expect(ended.errors.split(separator: "\n").map { $0.prefix(3) } == ["<3>", "<4>", "<3>"])
+    }
+
     /// eclipse/mosquitto#1190: a misspelt key was ignored, and with it the authentication it stood for.
     @Test("a misspelt security key keeps the daemon from starting")
     func misspelt() throws {
@@ -112,7 +121,7 @@ struct CommandTests {
         let absent = try gateway(command, "--socket", path)
         #expect(absent.status == 69 && absent.output == "")
         #expect(absent.errors == "gateway: the daemon is not running: nobody listens at \(path) (No such file or directory); start it with: gateway run\n")
-        do { _ = try UnixSocket.listen(at: path, kind: .stream) }
+        try leaveDeadSocket(at: path)
         let dead = try gateway(command, "--socket", path)
         #expect(dead.status == 69)
         #expect(dead.errors == "gateway: the daemon is not running: nobody listens at \(path) (Connection refused); start it with: gateway run\n")

@@ -61,6 +61,7 @@ struct ConfigurationErrorTests {
         flaw("a section in a section", [:], then: ["[uplink.tls]", "pin = \"x\""],
              "22:9: error: [uplink].tls is not a known key; known here: base, fhir_base, ca_file, pin, connect_timeout, request_timeout, "
              + "low_speed_limit, low_speed_time, flush_interval, backoff, hold_max"),
+        flaw("an empty key", [1: "\"\" = 2"], "1:1: error: \"\" is not a known key; known here: indicators"),
         flaw("a hostile key", [1: "\"a\\u001b[2J\\n\" = 1"], "1:1: error: \"a\\u{1b}[2J\\u{a}\" is not a known key; known here: indicators"),
         flaw("a missing key", [10: ""], "8:1: error: [collar] \"front\".serial is missing; add serial = \"AC-0001\" "
              + "(1 to 64 ASCII characters without spaces at the ends)"),

@@ -53,3 +53,9 @@ final class ControlProbe: Sendable {
     /// The server's answer as JSON.
     func json() async throws -> JSONValue { try JSONValue(parsing: try await answer()) }
 }
+
+/// Leaves the socket file of a listener that is gone. It is shut down first: a process that another test forks right now holds a copy of it.
+func leaveDeadSocket(at path: String) throws(SystemError) {
+    let listener = try UnixSocket.listen(at: path, kind: .stream)
+    shutdown(listener.raw, CInt(SHUT_RDWR))
+}
