@@ -37,7 +37,7 @@ struct CollarConnectionTests {
         ]
         for (profile, serial, code) in cases {
             try CollarFixture.run(table: CollarTable(serial: serial, firmware: "1"), profile: profile) { fixture in
-                let error = await #expect(throws: CollarError.self) { _ = try await fixture.connection.open() }
+                let error = await collarError { _ = try await fixture.connection.open() }
                 #expect(error?.code == code)
                 guard case .closed(let reason)? = fixture.events.all.last else {
                     Issue.record("not closed")
@@ -51,7 +51,7 @@ struct CollarConnectionTests {
     @Test("a link that is not encrypted does not open, and the error says what to check")
     func notEncrypted() throws {
         try CollarFixture.run(encrypted: false) { fixture in
-            let error = await #expect(throws: CollarError.self) { _ = try await fixture.connection.open() }
+            let error = await collarError { _ = try await fixture.connection.open() }
             #expect(error?.code == .attributeFailed)
             #expect(error?.advice.contains("pairing") == true)
         }
@@ -60,10 +60,10 @@ struct CollarConnectionTests {
     @Test("a connection opens once, and does nothing before")
     func opensOnce() throws {
         try CollarFixture.run { fixture in
-            let early = await #expect(throws: CollarError.self) { _ = try await fixture.connection.status() }
+            let early = await collarError { _ = try await fixture.connection.status() }
             #expect(early?.code == .notOpen)
             _ = try await fixture.connection.open()
-            let second = await #expect(throws: CollarError.self) { _ = try await fixture.connection.open() }
+            let second = await collarError { _ = try await fixture.connection.open() }
             #expect(second?.code == .notOpen)
             _ = try await fixture.connection.read(log: 7, first: 0, count: 0)
         }
@@ -73,7 +73,7 @@ struct CollarConnectionTests {
     func dropsWhileOpening() throws {
         try CollarFixture.run { fixture in
             await fixture.collar.hangUp()
-            let error = await #expect(throws: CollarError.self) { _ = try await fixture.connection.open() }
+            let error = await collarError { _ = try await fixture.connection.open() }
             #expect(error?.code == .linkClosed)
             try await fixture.loop.sleep(for: .seconds(60))
             #expect(fixture.events.all.count == 1)
@@ -116,7 +116,7 @@ struct CollarConnectionTests {
     @Test("a status that cannot be read is an error, not an empty collar")
     func malformedStatus() throws {
         try CollarFixture.open(script: { collar, _ in collar.answer(5, 0, 1) }) { fixture in
-            let error = await #expect(throws: CollarError.self) { _ = try await fixture.connection.status() }
+            let error = await collarError { _ = try await fixture.connection.status() }
             #expect(error?.code == .malformedMetrics)
         }
     }
@@ -147,7 +147,7 @@ struct CollarConnectionTests {
                 #expect(error.code == code)
             }
             for through in [4, 99] as [UInt32] {
-                let error = await #expect(throws: CollarError.self) { _ = try await connection.clear(log: 1, through: through) }
+                let error = await collarError { _ = try await connection.clear(log: 1, through: through) }
                 #expect(error?.code == .unexpectedResult)
             }
         }
@@ -156,7 +156,7 @@ struct CollarConnectionTests {
     @Test("a clear that is answered ok without what is held is not a clear")
     func clearWithoutRange() throws {
         try CollarFixture.open(script: { collar, _ in collar.answer(3) }) { fixture in
-            let error = await #expect(throws: CollarError.self) { _ = try await fixture.connection.clear(log: 1, through: 2) }
+            let error = await collarError { _ = try await fixture.connection.clear(log: 1, through: 2) }
             #expect(error?.code == .malformedAnswer)
         }
     }
@@ -186,7 +186,7 @@ struct CollarConnectionTests {
             }
         }
         try CollarFixture.open(script: script) { fixture in
-            let order = Recorder<String>()
+            let order = EventRecorder<String>()
             async let read = {
                 let read = try await fixture.connection.read(log: 7, first: 0, count: 100)
                 order.note("read")
@@ -247,7 +247,7 @@ struct CollarConnectionTests {
         try CollarFixture.open(script: script) { fixture in
             let read = try await fixture.connection.read(log: 7, first: 0, count: 4)
             #expect(read.end == .complete)
-            #expect(read.windows == Forge.bytes(0) + Forge.bytes(1) + Forge.damaged(2) + Forge.bytes(3))
+            #expect(read.windows == [Forge.bytes(0), Forge.bytes(1), Forge.damaged(2), Forge.bytes(3)].flatMap { $0 })
             #expect(read.damaged == [2])
             #expect(await fixture.collar.requests.map { [$0[5], $0[9]] } == [[0, 4], [1, 3], [2, 1]])
         }
@@ -291,7 +291,7 @@ struct CollarConnectionTests {
             let read = try await fixture.connection.read(log: 7, first: 0, count: 9)
             #expect(interruption(read.end) == .linkClosed)
             #expect(read.windows == Forge.run(0, 2))
-            let error = await #expect(throws: CollarError.self) { _ = try await fixture.connection.status() }
+            let error = await collarError { _ = try await fixture.connection.status() }
             #expect(error?.code == .linkClosed)
         }
     }
@@ -303,7 +303,7 @@ struct CollarConnectionTests {
             await fixture.collar.intercept { pdu in pdu.first == 0x12 ? [0x01, 0x12, UInt8(control & 0xFF), UInt8(control >> 8), 0xFD] : nil }
             let read = try await fixture.connection.read(log: 7, first: 0, count: 9)
             #expect(interruption(read.end) == .notSubscribed)
-            let error = await #expect(throws: CollarError.self) { _ = try await fixture.connection.clear(log: 7, through: 3) }
+            let error = await collarError { _ = try await fixture.connection.clear(log: 7, through: 3) }
             #expect(error?.code == .notSubscribed)
         }
     }

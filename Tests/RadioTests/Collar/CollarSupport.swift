@@ -36,7 +36,9 @@ enum Forge {
     }
 
     static func metrics(log: UInt32 = 7, oldest: UInt32 = 0, next: UInt32 = 0, flags: UInt8 = 1, battery: UInt8 = 80, version: UInt8 = 1) -> [UInt8] {
-        [version, flags, battery, 0] + LittleEndian.bytes(log) + LittleEndian.bytes(oldest) + LittleEndian.bytes(next) + LittleEndian.bytes(1_700_000_000)
+        let head: [UInt8] = [version, flags, battery, 0]
+        let numbers: [UInt32] = [log, oldest, next, 1_700_000_000]
+        return head + numbers.flatMap(LittleEndian.bytes)
     }
 }
 
@@ -56,18 +58,20 @@ extension ControlAnswer {
     }
 }
 
-extension Result where Failure == CollarError {
-    /// The code of the failure.
-    var code: CollarError.Code? {
-        if case .failure(let error) = self { return error.code }
-        return nil
-    }
-}
-
 /// The code of the error that `body` throws.
 func code(_ body: () throws(CollarError) -> Void) -> CollarError.Code? {
     do throws(CollarError) { try body() } catch { return error.code }
     return nil
+}
+
+/// The error that `body` throws; `nil` when it throws none, or another kind.
+func collarError(isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Void) async -> CollarError? {
+    do {
+        try await body()
+        return nil
+    } catch {
+        return error as? CollarError
+    }
 }
 
 /// The code that a read was interrupted with.

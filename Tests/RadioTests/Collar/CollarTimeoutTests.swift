@@ -93,7 +93,7 @@ struct CollarTimeoutTests {
         try CollarFixture.open { fixture in
             let start = fixture.loop.now
             async let behind = fixture.connection.setTime(5)
-            let error = await #expect(throws: CollarError.self) { _ = try await fixture.connection.clear(log: 7, through: 3) }
+            let error = await collarError { _ = try await fixture.connection.clear(log: 7, through: 3) }
             #expect(error?.code == .answerTimeout)
             #expect(fixture.loop.now - start == .seconds(30))
             do {
@@ -111,7 +111,7 @@ struct CollarTimeoutTests {
         try CollarFixture.open { fixture in
             await fixture.collar.intercept { _ in [] }
             let start = fixture.loop.now
-            let error = await #expect(throws: CollarError.self) { _ = try await fixture.connection.clear(log: 7, through: 3) }
+            let error = await collarError { _ = try await fixture.connection.clear(log: 7, through: 3) }
             #expect(error != nil)
             #expect(fixture.loop.now - start == .seconds(30))
         }

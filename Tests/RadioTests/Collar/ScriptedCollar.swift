@@ -7,7 +7,7 @@ import struct Simulation.CollarTable
 @testable import Radio
 
 /// Events in the order in which they were told.
-final class Recorder<Event: Sendable>: Sendable {
+final class EventRecorder<Event: Sendable>: Sendable {
     private let events = Mutex<[Event]>([])
 
     var all: [Event] { events.withLock { $0 } }
@@ -159,7 +159,7 @@ struct CollarFixture: Sendable {
     let loop: VirtualLoop
     let collar: ScriptedCollar
     let connection: CollarConnection
-    let events: Recorder<CollarEvent>
+    let events: EventRecorder<CollarEvent>
 
     /// Runs a test from a link that is up to the end of `body`.
     ///
@@ -171,10 +171,10 @@ struct CollarFixture: Sendable {
     ) throws -> Value {
         let loop = VirtualLoop()
         return try loop.run {
-            let (near, far) = try packetPair()
+            let (near, far) = try connectedEnds()
             let collar = ScriptedCollar(Descriptor(owning: far), loop: loop, mtu: mtu, table: table, encrypted: encrypted, script: script)
             try await collar.start(beats: beats)
-            let events = Recorder<CollarEvent>()
+            let events = EventRecorder<CollarEvent>()
             let connection = CollarConnection(client: GATTClient(descriptor: Descriptor(owning: near), loop: loop), profile: profile, loop: loop) { events.note($0) }
             let value = try await body(CollarFixture(loop: loop, collar: collar, connection: connection, events: events))
             await connection.close()
