@@ -215,6 +215,7 @@ struct OpeningTests {
     func cutSalvage(seed: UInt64) async throws {
         let (template, stored) = try await filled()
         try ruin(template)
+        let good = Disk()
         var operation = 1 + Int(seed)
         var ended = false
         while !ended {
@@ -229,7 +230,7 @@ struct OpeningTests {
             } catch let error as OutboxError {
                 #expect(error.code == .diskFailed, "\(error)")
             }
-            let (outbox, report) = try await open(directory)
+            let (outbox, report) = try await open(directory, .small(good))
             #expect(report.salvaged == (directory.names.contains("outbox.db.corrupt-1") && report.created ? 3 : 0))
             for entry in stored { #expect(try await outbox.load(entry.head.id).body == entry.body, "operation \(operation)") }
             await outbox.close()
@@ -254,6 +255,7 @@ struct OpeningTests {
         let (template, stored) = try await filled()
         let sound = Dictionary(uniqueKeysWithValues: stored.map { ($0.head.id, $0) })
         let whole = template.read("outbox.db")
+        let good = Disk()
         var random = SplitMix64(seed: seed)
         // Pages in use lie at the front, so half of the flips go there.
         for round in 0..<40 {
@@ -266,7 +268,7 @@ struct OpeningTests {
             // The log holds copies of pages that would heal the flip.
             directory.write("outbox.db-wal", [])
             do {
-                let (outbox, report) = try await open(directory)
+                let (outbox, report) = try await open(directory, .small(good))
                 for head in try await outbox.snapshot().queued {
                     guard let loaded = try? await outbox.load(head.id) else { continue }
                     let original = try #require(sound[head.id])
