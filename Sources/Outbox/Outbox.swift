@@ -18,7 +18,7 @@ public actor Outbox {
         files = Files(directory: directory)
     }
 
-    /// Opens the outbox in a directory, or makes it. A broken file is moved aside whole and what is certain in it is taken over.
+    /// Opens the outbox in a directory, or makes it. Until `configureOwners` was called for the first time nothing can be enqueued. A broken file is moved aside whole and what is certain in it is taken over.
     ///
     /// - Parameters:
     ///   - directory: an existing directory that the gateway may write. It is not made here: a data partition that is not mounted must not be

@@ -282,14 +282,6 @@ misbehaving_disk *misbehaving_disk_make(const char *name)
     return disk;
 }
 
-void misbehaving_disk_free(misbehaving_disk *disk)
-{
-    sqlite3_vfs_unregister(&disk->vfs);
-    while (disk->oldest) forget(disk, disk->oldest);
-    free((char *)disk->vfs.zName);
-    free(disk);
-}
-
 void misbehaving_disk_cut_at(misbehaving_disk *disk, long long operation, unsigned long long seed)
 {
     disk->cut_at = operation;

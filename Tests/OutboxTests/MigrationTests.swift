@@ -32,6 +32,7 @@ struct MigrationTests {
 
     @Test("a power cut while a file is migrated leaves it old or new, never between", arguments: UInt64(1)...3)
     func cut(seed: UInt64) async throws {
+        let good = Disk()
         let template = Directory()
         let first = try await Outbox.ready(template)
         let id = try await first.accept(batch(100, 5))
@@ -50,7 +51,7 @@ struct MigrationTests {
             } catch let error as OutboxError {
                 #expect(error.code == .diskFailed)
             }
-            let (outbox, report) = try await open(directory, next)
+            let (outbox, report) = try await open(directory, next, good)
             #expect(report.movedAside == nil && (report.migratedFrom == nil || report.migratedFrom == Schema.present.version))
             #expect(try await outbox.load(id).body == batch(100, 5).body)
             await outbox.close()

@@ -52,6 +52,25 @@ struct OpeningTests {
         await again.close()
     }
 
+    @Test("another process finds the directory locked, and free after the close", .enabled(if: access("/usr/bin/flock", X_OK) == 0, "flock(1) is not installed"))
+    func otherProcess() async throws {
+        let directory = Directory()
+        func tryLock() -> CInt {
+            var process = pid_t()
+            let words = ["/usr/bin/flock", "-n", "\(directory.path)/outbox.lock", "/bin/true"]
+            var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+            defer { for argument in arguments { free(argument) } }
+            guard posix_spawn(&process, words[0], nil, nil, &arguments, nil) == 0 else { return -1 }
+            var status: CInt = 0
+            waitpid(process, &status, 0)
+            return status >> 8 & 0xFF
+        }
+        let outbox = try await Outbox.ready(directory)
+        #expect(tryLock() == 1)
+        await outbox.close()
+        #expect(tryLock() == 0)
+    }
+
     @Test("a missing directory is an error to try again from, and is not made")
     func missing() async throws {
         let directory = Directory()
@@ -154,15 +173,70 @@ struct OpeningTests {
     @Test("a move aside that a crash interrupted is ended by the next start, and the salvage made up for")
     func interruptedMove() async throws {
         let (directory, stored) = try await filled()
-        rename("\(directory.path)/outbox.db", "\(directory.path)/outbox.db.corrupt-3")
+        rename("\(directory.path)/outbox.db", "\(directory.path)/outbox.db.broken")
         directory.write("outbox.db.new", [1, 2, 3])
         let log = directory.read("outbox.db-wal")
         let (outbox, report) = try await open(directory)
         #expect(report.created && report.salvaged == 3)
-        #expect(directory.read("outbox.db.corrupt-3-wal") == log)
+        #expect(report.movedAside?.path == "\(directory.path)/outbox.db.corrupt-1")
+        #expect(directory.read("outbox.db.corrupt-1-wal") == log)
         #expect(try await outbox.load(stored[0].head.id).body == stored[0].body)
         await outbox.close()
         #expect(!directory.names.contains("outbox.db.new"))
+    }
+
+    @Test("a crash between the successor's name and the broken file's number leaves the successor alone")
+    func interruptedArchive() async throws {
+        let (directory, stored) = try await filled()
+        directory.write("outbox.db.broken", [1])
+        directory.write("outbox.db.corrupt-1-wal", [2])
+        let (outbox, report) = try await open(directory)
+        #expect(!report.created && report.salvaged == 0)
+        #expect(directory.read("outbox.db.corrupt-1") == [1] && directory.read("outbox.db.corrupt-1-wal") == [2])
+        #expect(try await outbox.load(stored[0].head.id) == stored[0])
+        await outbox.close()
+    }
+
+    @Test("a broken file that had a successor is never asked again, as its boundaries between owners may be out of date")
+    func noResurrection() async throws {
+        let (directory, _) = try await filled()
+        let (first, report) = try await breakAndOpen(directory)
+        #expect(report.salvaged == 3)
+        await first.close()
+        unlink("\(directory.path)/outbox.db")
+        let (outbox, again) = try await open(directory)
+        #expect(again.created && again.salvaged == 0)
+        #expect(try await outbox.snapshot().queued.isEmpty)
+        #expect(try await outbox.device("C1") == nil)
+        await outbox.close()
+    }
+
+    @Test("a power cut at any moment of a salvage costs none of what was saved", arguments: UInt64(0)...3)
+    func cutSalvage(seed: UInt64) async throws {
+        let (template, stored) = try await filled()
+        try ruin(template)
+        let good = Disk()
+        var operation = 1 + Int(seed)
+        var ended = false
+        while !ended {
+            let directory = Directory()
+            directory.copy(from: template)
+            let disk = Disk()
+            disk.cut(at: operation, seed: seed &* 31 &+ UInt64(operation))
+            do {
+                let (outbox, _) = try await open(directory, .small(disk))
+                await outbox.close()
+                ended = !disk.isCut
+            } catch let error as OutboxError {
+                #expect(error.code == .diskFailed, "\(error)")
+            }
+            let (outbox, report) = try await open(directory, .small(good))
+            #expect(report.salvaged == (directory.names.contains("outbox.db.corrupt-1") && report.created ? 3 : 0))
+            for entry in stored { #expect(try await outbox.load(entry.head.id).body == entry.body, "operation \(operation)") }
+            await outbox.close()
+            operation += operation < 200 ? 4 : 61
+        }
+        #expect(operation > 300)
     }
 
     @Test("only so many broken files are kept, the newest ones")
@@ -181,6 +255,7 @@ struct OpeningTests {
         let (template, stored) = try await filled()
         let sound = Dictionary(uniqueKeysWithValues: stored.map { ($0.head.id, $0) })
         let whole = template.read("outbox.db")
+        let good = Disk()
         var random = SplitMix64(seed: seed)
         // Pages in use lie at the front, so half of the flips go there.
         for round in 0..<40 {
@@ -193,7 +268,7 @@ struct OpeningTests {
             // The log holds copies of pages that would heal the flip.
             directory.write("outbox.db-wal", [])
             do {
-                let (outbox, report) = try await open(directory)
+                let (outbox, report) = try await open(directory, .small(good))
                 for head in try await outbox.snapshot().queued {
                     guard let loaded = try? await outbox.load(head.id) else { continue }
                     let original = try #require(sound[head.id])
@@ -269,6 +344,11 @@ struct OpeningTests {
 
     /// Breaks a page of an index that no entry lies on, so that the check finds it.
     private func breakAndOpen(_ directory: Directory) async throws -> (Outbox, OpeningReport) {
+        try ruin(directory)
+        return try await open(directory)
+    }
+
+    private func ruin(_ directory: Directory) throws {
         var handle: OpaquePointer?
         sqlite3_open("\(directory.path)/outbox.db", &handle)
         var statement: OpaquePointer?
@@ -280,6 +360,5 @@ struct OpeningTests {
         var bytes = directory.read("outbox.db")
         for offset in 0..<4_096 { bytes[(page - 1) * 4_096 + offset] = 0xA5 }
         directory.write("outbox.db", bytes)
-        return try await open(directory)
     }
 }

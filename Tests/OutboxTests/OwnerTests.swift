@@ -35,6 +35,32 @@ struct OwnerTests {
         await outbox.close()
     }
 
+    @Test("windows before the first boundary may get an owner, those between two boundaries have one")
+    func before() async throws {
+        let directory = Directory()
+        let outbox = try await Outbox.open(directory)
+        _ = try await outbox.configureOwners(["ada", "bob"])
+        try await outbox.accept([
+            .beginLog(device: "C1", log: 7, base: 50, formerEnd: nil), .assign(device: "C1", log: 7, from: 100, owner: "ada"),
+            .assign(device: "C1", log: 7, from: 200, owner: "ada")
+        ])
+        #expect(try await outbox.refusal(.assign(device: "C1", log: 7, from: 150, owner: "bob")) == .assignmentInPast)
+        #expect(try await outbox.refusal(.enqueue(batch(50, 2, owner: "bob"))) == .wrongOwner)
+        try await outbox.accept([.assign(device: "C1", log: 7, from: 50, owner: "bob"), .enqueue(batch(50, 50, owner: "bob"))])
+        #expect(try await outbox.refusal(.enqueue(batch(100, 2, owner: "bob"))) == .wrongOwner)
+        try await outbox.accept(batch(100, 2))
+        await outbox.close()
+    }
+
+    @Test("serial numbers and owners that could not go into a header are refused, so that no two devices become one", arguments: ["", "A\0B", "A\r\nB", "ä"])
+    func texts(bad: String) async throws {
+        let directory = Directory()
+        let outbox = try await Outbox.ready(directory)
+        #expect(try await outbox.refusal(.beginLog(device: bad, log: 1, base: 0, formerEnd: nil)) == .malformed)
+        #expect(try await outbox.refusal(.assign(device: "C1", log: 7, from: 100, owner: bad)) == .malformed)
+        await outbox.close()
+    }
+
     @Test("a device without an assignment, and an owner who is not configured, store nothing")
     func nobody() async throws {
         let directory = Directory()

@@ -1,3 +1,4 @@
+import CSQLite
 import Glibc
 @testable import Outbox
 import Platform
@@ -83,7 +84,7 @@ struct SpaceTests {
         let settings = OutboxSettings.small(disk)
         var outbox = try await Outbox.open(directory, settings)
         try await fill(outbox, settings)
-        disk.isFull = true
+        disk.setFull(true)
         let queued = try await outbox.snapshot().queued
         try await settleParts(outbox, queued[0])
         await outbox.close()
@@ -120,7 +121,7 @@ struct SpaceTests {
         await outbox.close()
         // The bounds were raised on a full disk.
         let disk = Disk()
-        disk.isFull = true
+        disk.setFull(true)
         var settings = OutboxSettings.small(disk)
         settings.places = 200
         settings.collarPlaces = 190
@@ -136,14 +137,53 @@ struct SpaceTests {
         }
         #expect(code == .diskFull)
         #expect(try await outbox.device("C1")?.current?.next == next)
-        disk.isFull = false
+        disk.setFull(false)
         try await outbox.settle(id)
         try await outbox.accept(bulk(next, 128))
         await outbox.close()
         (opened, report) = try await Outbox.open(directory: directory.path, executor: storage, settings: settings, random: SplitMix64(seed: 3))
         #expect(report.unprovisioned == nil)
         #expect(try await opened.device("C1")?.pendingClear?.through == 104)
+        #expect(directory.size("outbox.db") >= Provision(settings).pages * 4_096)
+        #expect(Int64(directory.size("outbox.db-wal")) >= Provision(settings).logBytes)
         await opened.close()
+    }
+
+    @Test("on a full disk without an outbox nothing is made, and the next start with room makes it")
+    func fullAtCreation() async throws {
+        let directory = Directory()
+        let disk = Disk()
+        disk.setFull(true)
+        #expect(await failure { try await Outbox.open(directory, .small(disk)) } == .diskFull)
+        #expect(directory.names == ["outbox.lock"])
+        disk.setFull(false)
+        let outbox = try await Outbox.ready(directory, .small(disk))
+        try await outbox.accept(batch(100, 5))
+        await outbox.close()
+    }
+
+    @Test("a broken file on a full disk waits whole for the start that has room to save from it")
+    func fullAtSalvage() async throws {
+        let directory = Directory()
+        let disk = Disk()
+        let first = try await Outbox.ready(directory, .small(disk))
+        let id = try await first.accept(batch(100, 5))
+        await first.close()
+        // The books on the log are wrong; the entry is right.
+        var handle: OpaquePointer?
+        sqlite3_open("\(directory.path)/outbox.db", &handle)
+        #expect(sqlite3_exec(handle, "UPDATE line SET next = next + 1", nil, nil, nil) == SQLITE_OK)
+        sqlite3_close(handle)
+        let bytes = directory.read("outbox.db")
+        disk.setFull(true)
+        #expect(await failure { try await Outbox.open(directory, .small(disk)) } == .diskFull)
+        #expect(directory.read("outbox.db.broken") == bytes)
+        disk.setFull(false)
+        let (outbox, report) = try await Outbox.open(directory: directory.path, executor: storage, settings: .small(disk), random: SplitMix64(seed: 3))
+        #expect(report.created && directory.read("outbox.db.corrupt-1") == bytes)
+        #expect(report.salvaged == 1)
+        #expect(try await outbox.load(id).body == batch(100, 5).body)
+        await outbox.close()
     }
 
     @Test("on a file system that is really full, entries are settled and removed, also after a stop and a start", .enabled(if: Directory.mayMount, "mounting is not permitted here"))

@@ -73,7 +73,7 @@ final class Statement {
         switch value {
         case .null: return sqlite3_bind_null(handle, index)
         case .integer(let number): return sqlite3_bind_int64(handle, index, number)
-        case .text(let text): return sqlite3_bind_text(handle, index, text, -1, transient)
+        case .text(let text): return sqlite3_bind_text64(handle, index, text, UInt64(text.utf8.count), transient, UInt8(SQLITE_UTF8))
         case .blob(let bytes): return bytes.isEmpty ? sqlite3_bind_zeroblob(handle, index, 0) : sqlite3_bind_blob64(handle, index, bytes, UInt64(bytes.count), transient)
         case .zeros(let count): return sqlite3_bind_zeroblob64(handle, index, UInt64(count))
         }

@@ -117,7 +117,8 @@ extension WindowBatch {
         return nil
     }
 
-    private static func badText(_ text: String, _ name: String, limit: Int) -> String? {
+    /// What is wrong with a text that is to go into a header.
+    static func badText(_ text: String, _ name: String, limit: Int) -> String? {
         let bytes = text.utf8
         if bytes.isEmpty || bytes.count > limit { return "\(name) of \(bytes.count) bytes; 1 to \(limit) are allowed" }
         // These texts go into headers; a line break there would be another header.

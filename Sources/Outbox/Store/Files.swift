@@ -9,6 +9,8 @@ struct Files: Sendable {
     var database: String { "\(directory)/outbox.db" }
     /// A database that is being made. It gets its name when it is whole.
     var unfinished: String { "\(directory)/outbox.db.new" }
+    /// A broken database that is not saved from yet. It gets a number when its successor stands.
+    var broken: String { "\(directory)/outbox.db.broken" }
     private var lockFile: String { "\(directory)/outbox.lock" }
 
     /// What SQLite may keep beside a database.
@@ -80,19 +82,35 @@ struct Files: Sendable {
     /// Moves the database and its companions out of the way, whole, and durably.
     ///
     /// The database goes first: a crash in between leaves companions that `finishMove` finds without their database.
-    func moveAside() throws(OutboxError) -> String {
-        let path = aside((try asides().last ?? 0) + 1)
-        try move(database, to: path)
-        try moveCompanions(to: path)
+    func moveAside() throws(OutboxError) {
+        try move(database, to: broken)
+        try moveCompanions(of: database, to: broken)
+    }
+
+    /// Ends a move that a crash interrupted. Afterwards `broken` is there whole, or not at all, and a missing database has no companions.
+    func finishMove() throws(OutboxError) {
+        guard try size(database) == nil, try hasCompanions(database) else { return }
+        // Companions of a database that nobody moved belong to nothing that could be opened.
+        try moveCompanions(of: database, to: try size(broken) == nil ? nextAside() : broken)
+    }
+
+    /// Gives the broken database its number, now that its successor stands. The companions go first, so that a crash in between leaves
+    /// `broken` for the next start.
+    ///
+    /// - Returns: the path; `nil` when there is no broken database.
+    func archive() throws(OutboxError) -> String? {
+        guard try size(broken) != nil else { return nil }
+        let path = try nextAside()
+        try moveCompanions(of: broken, to: path)
+        try move(broken, to: path)
+        try sync(directory)
         return path
     }
 
-    /// Ends a move that a crash interrupted.
-    func finishMove() throws(OutboxError) {
-        guard try size(database) == nil, try hasCompanions() else { return }
-        let last = try asides().last ?? 0
-        let belongs = last > 0 ? try size(aside(last) + "-wal") == nil : false
-        try moveCompanions(to: aside(belongs ? last : last + 1))
+    /// The path for the next broken database: that of the last number if only companions have it, else one further.
+    private func nextAside() throws(OutboxError) -> String {
+        guard let last = try asides().last else { return aside(1) }
+        return aside(try size(aside(last)) == nil ? last : last + 1)
     }
 
     /// The numbers of the databases that were moved aside, ascending.
@@ -113,13 +131,13 @@ struct Files: Sendable {
         for number in try asides().dropLast(limit) { try remove(aside(number)) }
     }
 
-    private func hasCompanions() throws(OutboxError) -> Bool {
-        for suffix in Self.companions where try size(database + suffix) != nil { return true }
+    private func hasCompanions(_ path: String) throws(OutboxError) -> Bool {
+        for suffix in Self.companions where try size(path + suffix) != nil { return true }
         return false
     }
 
-    private func moveCompanions(to path: String) throws(OutboxError) {
-        for suffix in Self.companions where try size(database + suffix) != nil { try move(database + suffix, to: path + suffix) }
+    private func moveCompanions(of path: String, to other: String) throws(OutboxError) {
+        for suffix in Self.companions where try size(path + suffix) != nil { try move(path + suffix, to: other + suffix) }
         try sync(directory)
     }
 

@@ -89,8 +89,10 @@ extension Store {
         }
         let standing = try assignments(device).filter { $0.log == log }
         if standing.contains(where: { $0.first == first && $0.owner == owner }) { return .done }
-        // What is stored has its owner for good; and a boundary may not slip before one that stands, which would pass its windows on.
-        guard first >= line.next, first < OutboxSettings.sequenceLimit, standing.allSatisfy({ $0.first <= first }) else {
+        if let what = WindowBatch.badText(owner, "owner", limit: 128) { return .refused(Refusal(.malformed, what)) }
+        // What is stored has its owner for good; and nothing that is assigned may be taken between two boundaries.
+        let fits = standing.allSatisfy { $0.first <= first } || standing.allSatisfy { $0.first > first }
+        guard first >= line.next, first < OutboxSettings.sequenceLimit, fits else {
             return .refused(Refusal(.assignmentInPast, "\(device) is stored up to \(line.next); sequence \(first) has its owner already"))
         }
         try database.run("INSERT OR REPLACE INTO assignment VALUES (?1, ?2, ?3, ?4)", .text(device), .log(log), .sequence(first), .text(owner))
@@ -173,7 +175,7 @@ extension Store {
     }
 
     private static func badStart(device: String, base: UInt64) -> Refusal? {
-        guard (1...64).contains(device.utf8.count) else { return Refusal(.malformed, "device of \(device.utf8.count) bytes") }
+        if let what = WindowBatch.badText(device, "device", limit: 64) { return Refusal(.malformed, what) }
         return base < OutboxSettings.sequenceLimit ? nil : Refusal(.malformed, "base \(base)")
     }
 

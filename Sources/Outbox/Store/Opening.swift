@@ -2,6 +2,9 @@ import Platform
 
 /// Opening: finds the file, checks it, makes it or saves what can be saved, and provisions it.
 struct Opening {
+    /// SQLite's page cache in KiB: more than the pages of a usual transaction, less than its default of 2,000.
+    private static let cacheSize = 512
+
     let files: Files
     let settings: OutboxSettings
     let random: any RandomNumberGenerator & Sendable
@@ -19,6 +22,8 @@ struct Opening {
     mutating func open() throws(OutboxError) -> Store {
         try files.remove(files.unfinished)
         try files.finishMove()
+        // Left by a start that ended between the successor's name and the number.
+        if try files.size(files.database) != nil { try archive() }
         if let cause = try examine() { try moveAside(cause) }
         if try files.size(files.database) == nil { try make() }
         let store: Store
@@ -29,6 +34,7 @@ struct Opening {
             try make()
             store = try connect()
         }
+        try archive()
         provision(store.database)
         report.damaged = try store.damagedEntries()
         return store
@@ -57,13 +63,14 @@ struct Opening {
     }
 
     private mutating func moveAside(_ cause: String) throws(OutboxError) {
-        let path = try files.moveAside()
-        report.movedAside = OpeningReport.MovedAside(path: path, cause: cause)
+        try files.moveAside()
+        report.movedAside = OpeningReport.MovedAside(path: files.broken, cause: cause)
     }
 
-    /// Makes the database under a name of its own, with what can be saved of the last broken one, and gives it its name when it is whole.
+    /// Makes the database under a name of its own, with what can be saved of a broken one, and gives it its name when it is whole.
     ///
-    /// A crash before that leaves no database, and the next start comes here again; so the broken one is always asked while there is no other.
+    /// A crash before that leaves no database, and the next start comes here again. A broken file that had a successor once is never
+    /// asked again: its owners' boundaries may be out of date.
     private mutating func make() throws(OutboxError) {
         try files.remove(files.unfinished)
         try files.make(files.unfinished)
@@ -72,28 +79,39 @@ struct Opening {
             defer { database.close() }
             try database.script("""
                 PRAGMA page_size = \(Provision.pageSize); PRAGMA auto_vacuum = NONE; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY;
-                PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = FAST;
+                PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = FAST; PRAGMA cache_size = -\(Self.cacheSize);
                 """)
             try schema.migrate(database, from: 0)
+            try salvage(into: database)
             do throws(OutboxError) {
                 try Provision(settings).fill(database)
             } catch where error.code == .diskFull {
                 // A hub with a full disk starts: what it has can be sent. The next start tries again.
                 report.unprovisioned = error
             }
-            if let number = try files.asides().last {
-                let salvage = try Salvage(from: files.aside(number), isEmpty: try files.size(files.aside(number)) ?? 0 == 0, settings: settings).move(into: Store(database, settings: settings, random: random))
-                report.salvaged = salvage.saved
-                report.unsalvaged = salvage.lost
-                report.assignmentsLost = salvage.assignmentsLost
-            }
         } catch {
             try? files.remove(files.unfinished)
             throw error
         }
         try files.publish()
-        try files.trimAsides(to: settings.asideLimit)
         report.created = true
+    }
+
+    private mutating func salvage(into database: Database) throws(OutboxError) {
+        guard let size = try files.size(files.broken) else { return }
+        let target = Store(database, settings: settings, random: random)
+        let salvage = try Salvage(from: files.broken, isEmpty: size == 0, settings: settings).move(into: target)
+        report.salvaged = salvage.saved
+        report.unsalvaged = salvage.lost
+        report.assignmentsLost = salvage.assignmentsLost
+    }
+
+    /// Numbers the broken file, whose successor stands, and lets the oldest ones go.
+    private mutating func archive() throws(OutboxError) {
+        guard let path = try files.archive() else { return }
+        let cause = report.movedAside?.cause ?? "it was found broken by an earlier start"
+        report.movedAside = OpeningReport.MovedAside(path: path, cause: cause)
+        try files.trimAsides(to: settings.asideLimit)
     }
 
     private mutating func connect() throws(OutboxError) -> Store {
@@ -102,7 +120,7 @@ struct Opening {
             // Exclusive before WAL: the index of the log is kept in memory, and no -shm file is made.
             try database.script("""
                 PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = FAST; PRAGMA synchronous = FULL;
-                PRAGMA journal_size_limit = -1; PRAGMA wal_autocheckpoint = 0;
+                PRAGMA journal_size_limit = -1; PRAGMA wal_autocheckpoint = 0; PRAGMA cache_size = -\(Self.cacheSize);
                 """)
             let journal = try database.first("PRAGMA journal_mode = WAL") { $0.text(0) }
             guard journal == "wal" else { throw OutboxError(.inconsistent, "\(files.database): journal mode \(journal ?? "none") instead of wal") }

@@ -34,6 +34,8 @@ public struct Provision: Sendable, Hashable {
             try database.run("INSERT INTO filler VALUES (1, ?1)", .zeros((missing + free) * (Self.pageSize - 4)))
         }
         try database.transaction { () throws(OutboxError) in try database.run("DELETE FROM filler") }
+        // Until then the new pages are only in the log, and a disk that fills up meanwhile could not take them.
+        try database.restartLog()
     }
 
     /// Grows the write-ahead log file to the provision, by small commits without a checkpoint between them.

@@ -9,8 +9,6 @@ typedef struct misbehaving_disk misbehaving_disk;
 
 /// A disk, registered as the VFS `name`; NULL when there is no memory.
 misbehaving_disk *misbehaving_disk_make(const char *name);
-/// Takes the VFS away. No connection may be open.
-void misbehaving_disk_free(misbehaving_disk *disk);
 
 /// Cuts the power at the `operation`-th write, sync, truncation or deletion from now (1 is the next). 0: never.
 void misbehaving_disk_cut_at(misbehaving_disk *disk, long long operation, unsigned long long seed);

@@ -2,7 +2,7 @@ import CMisbehavingDisk
 import Glibc
 import Synchronization
 
-/// A disk that misbehaves when told to; see CMisbehavingDisk.h.
+/// A disk that misbehaves when told to; see CMisbehavingDisk.h. It is never taken away again, as a connection may outlive the last use of this object.
 final class Disk: @unchecked Sendable {
     // Unchecked: a test uses its disk from one thread at a time.
     let name: String
@@ -16,14 +16,9 @@ final class Disk: @unchecked Sendable {
         self.raw = raw
     }
 
-    deinit { misbehaving_disk_free(raw) }
-
     func cut(at operation: Int, seed: UInt64) { misbehaving_disk_cut_at(raw, Int64(operation), seed) }
     func fail(at operation: Int, code: CInt, times: Int = 1) { misbehaving_disk_fail_at(raw, Int64(operation), code, Int64(times)) }
-    var isFull: Bool {
-        get { fatalError("only told, never asked") }
-        set { misbehaving_disk_set_full(raw, newValue ? 1 : 0) }
-    }
+    func setFull(_ full: Bool) { misbehaving_disk_set_full(raw, full ? 1 : 0) }
     var isCut: Bool { misbehaving_disk_is_cut(raw) != 0 }
     var operations: Int { Int(misbehaving_disk_operations(raw)) }
     var writes: Int { Int(misbehaving_disk_writes(raw)) }

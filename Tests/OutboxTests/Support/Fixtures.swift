@@ -1,12 +1,18 @@
 import Outbox
 import Platform
+import Synchronization
 import Testing
 
-/// The storage thread that all tests share.
-let storage: StorageThread = {
+/// Storage threads that all tests share.
+private let threads: [StorageThread] = (0..<4).map { _ in
     guard let thread = try? StorageThread() else { fatalError("no thread") }
     return thread
-}()
+}
+
+private let turn = Atomic<Int>(0)
+
+/// One of them, in turn: real syncs take their time, and one test need not wait for another's.
+var storage: StorageThread { threads[turn.add(1, ordering: .relaxed).newValue % threads.count] }
 
 extension OutboxSettings {
     /// Small bounds, so that a test can fill them and make many files.
