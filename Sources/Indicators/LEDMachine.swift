@@ -81,11 +81,6 @@ struct LEDMachine: Sendable {
 
     private mutating func enterRound(_ index: Int, now: BootInstant) {
         guard let pattern else { return }
-        // After an event the LED may not have been dark for as long as a count needs.
-        if index == 0, case .once(_, _, .some) = state {
-            let lead = lead(darkBefore: pattern.darkBefore, now: now)
-            if !lead.isEmpty { return begin(lead, event: nil, now: now) }
-        }
         let segment = pattern.round[index]
         set(segment.lit, now: now)
         state = .round(index: index, due: segment.duration.map { now + $0 })

@@ -79,7 +79,7 @@ extension IndicatorEvent {
     /// What the LED does once, before it goes back to its pattern.
     ///
     /// Flickers stand between two dark half seconds, so that they are seen as something else both on an LED that is on and on one that flashes.
-    /// A dip ends with light, so that dips that follow each other stay apart and slower than the alarm rates.
+    /// What ends with dark ends with as much of it as a count needs before it (`LEDPattern.darkBefore`). A dip ends with light, so that dips that follow each other stay apart and slower than the alarm rates.
     var sequence: [LEDSegment] {
         switch self {
         case .batchRead: [.dark(.milliseconds(200)), .lit(.milliseconds(800))]

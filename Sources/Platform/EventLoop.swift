@@ -58,6 +58,15 @@ extension EventLoop {
         Task(executorPreference: self, operation: operation)
     }
 
+    /// Lets everything that is queued on the loop run before the calling task goes on.
+    ///
+    /// In place of `Task.yield()`, which in Swift 6.0 goes by way of the global pool whatever executor the task prefers, and so starts its threads.
+    public func yield() async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            spawn { continuation.resume() }
+        }
+    }
+
     /// Suspends the calling task, one that `spawn` has begun, until `deadline`.
     ///
     /// - Throws: `CancellationError` as soon as the task is cancelled.

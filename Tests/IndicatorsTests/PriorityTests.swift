@@ -94,6 +94,8 @@ struct PriorityTests {
                        (.waitingToSend, "1 flash"), ([], "on")])
         ]
         for (led, states) in rows {
+            #expect(LEDPriority.of(led).order.map(\.pattern.name) == states.map(\.1))
+            #expect(LEDPriority.of(led).order.map(\.condition) == states.map(\.0))
             for (condition, name) in states { #expect(LEDPriority.of(led).state(for: condition).pattern.name == name) }
         }
     }

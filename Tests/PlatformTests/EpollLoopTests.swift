@@ -103,7 +103,7 @@ struct EpollLoopTests {
         let yields = try loop.run {
             var count = 0
             while notes.all.count < 2, count < 10_000_000 {
-                await Task.yield()
+                await loop.yield()
                 count += 1
             }
             return count

@@ -51,9 +51,9 @@ struct StorageThreadTests {
         let gate = Mutex(false)
         try loop.run {
             _ = loop.spawn { await store.wait { gate.withLock { $0 } } }
-            await Task.yield()
+            await loop.yield()
             for number in 0..<50 { _ = loop.spawn { _ = await store.put(number) } }
-            await Task.yield()
+            await loop.yield()
         }
         gate.withLock { $0 = true }
         storage.stop()

@@ -60,7 +60,7 @@ struct TimerTests {
         }
         again()
         try loop.run {
-            await Task.yield()
+            await loop.yield()
             try await loop.sleep(for: .zero)
         }
         #expect(notes.all.count < 1_000)
@@ -83,7 +83,7 @@ struct TimerTests {
         let before = loop.now
         try loop.run {
             let task = Task(executorPreference: loop) { try await loop.sleep(for: .seconds(3_600)) }
-            if begun { for _ in 0..<5 { await Task.yield() } }
+            if begun { for _ in 0..<5 { await loop.yield() } }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
         }

@@ -15,7 +15,7 @@ struct VirtualLoopTests {
                     group.addTask {
                         for step in 0..<10 {
                             try? await loop.sleep(for: .milliseconds(await random.next(below: 50)))
-                            if await random.next(below: 3) == 0 { await Task.yield() }
+                            if await random.next(below: 3) == 0 { await loop.yield() }
                             notes.add("\(number).\(step) at \((loop.now - start).milliseconds)")
                         }
                     }

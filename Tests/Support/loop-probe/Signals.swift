@@ -20,6 +20,13 @@ func probeSignals() throws {
         print("second \(number)")
         loop.stop()
     }
+    // The first set's descriptor is closed; a pipe gets its number.
+    var ends: [CInt] = [-1, -1]
+    guard pipe(&ends) == 0 else { fatalError("no pipe") }
+    for end in ends {
+        try loop.watch(end, for: []) { _ in }
+        loop.unwatch(end)
+    }
     kill(getpid(), SIGHUP)
     loop.run()
     print("ended 0")

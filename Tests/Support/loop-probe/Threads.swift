@@ -50,7 +50,7 @@ actor Counter {
     func bump() async -> Int {
         sightings.see("actor")
         value += 1
-        await Task.yield()
+        await loop.yield()
         sightings.see("actor-after-yield")
         return value
     }
@@ -63,7 +63,7 @@ actor Counter {
         }
         for number in 0..<5 {
             continuation.yield(number)
-            await Task.yield()
+            await loop.yield()
         }
         continuation.finish()
         await task.value
@@ -91,9 +91,9 @@ actor Shelf {
     func put() { sightings.see("storage") }
 }
 
-func free(_ sightings: Sightings) async {
+func free(_ loop: EpollLoop, _ sightings: Sightings) async {
     sightings.see("nonisolated")
-    await Task.yield()
+    await loop.yield()
     sightings.see("nonisolated-after-yield")
 }
 
@@ -109,12 +109,12 @@ func probeThreads() throws {
                     sightings.see("child-task")
                     _ = await counter.bump()
                     sightings.see("child-task-after-actor")
-                    await free(sightings)
+                    await free(loop, sightings)
                 }
             }
         }
         async let one = counter.bump()
-        async let two: Void = free(sightings)
+        async let two: Void = free(loop, sightings)
         _ = await (one, two)
         sightings.see("after-async-let")
 
@@ -125,7 +125,7 @@ func probeThreads() throws {
         }
         for number in 0..<20 {
             continuation.yield(number)
-            await Task.yield()
+            await loop.yield()
         }
         continuation.finish()
         await reader.value
@@ -143,7 +143,7 @@ func probeThreads() throws {
             try? await loop.sleep(for: .seconds(3_600))
             sightings.see("after-cancelled-sleep")
         }
-        await Task.yield()
+        await loop.yield()
         sleeper.cancel()
         await sleeper.value
         _ = loop.schedule(after: .zero) { sightings.see("timer") }
