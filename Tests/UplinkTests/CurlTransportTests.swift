@@ -3,7 +3,7 @@ import Platform
 import Testing
 @testable import Uplink
 
-/// Real TLS, over real sockets, against the reference backend in a process of its own. One at a time: they count descriptors.
+/// Real TLS, over real sockets, against the reference backend in a process of its own. One at a time: each starts a process.
 @Suite("The curl transport", .serialized)
 struct CurlTransportTests {
     private func settings(trust: TrustAnchors? = nil, pin: String? = nil, total: Duration = .seconds(20), lowSpeed: Duration = .seconds(15)) throws -> CurlSettings {
@@ -13,8 +13,7 @@ struct CurlTransportTests {
     }
 
     /// Runs `body` with a transport on a real loop, closes it, and sees that nothing is left open.
-    private func withTransport<Value: Sendable>(_ settings: CurlSettings, _ body: @escaping @Sendable (CurlTransport, EpollLoop) async throws -> Value) throws -> Value {
-        let before = openDescriptors()
+    private func withTransport<Value: Sendable>(_ settings: CurlSettings, port: Int, _ body: @escaping @Sendable (CurlTransport, EpollLoop) async throws -> Value) throws -> Value {
         let value: Value
         do {
             let loop = try EpollLoop()
@@ -30,7 +29,7 @@ struct CurlTransportTests {
                 }
             }
         }
-        #expect(openDescriptors() == before, "a descriptor was left open")
+        #expect(connections(to: port) == 0, "a connection was left open")
         return value
     }
 
@@ -41,7 +40,7 @@ struct CurlTransportTests {
     /// How one request ends.
     private func outcome(_ port: Int, _ settings: CurlSettings, host: String = "127.0.0.1") throws -> Result<HTTPResponse, TransportFailure> {
         let request = try Self.request(wholeDelivery("k"), port: port, host: host)
-        return try withTransport(settings) { transport, _ in
+        return try withTransport(settings, port: port) { transport, _ in
             do throws(TransportFailure) { return .success(try await transport.send(request)) } catch { return .failure(error) }
         }
     }
@@ -54,7 +53,7 @@ struct CurlTransportTests {
     func delivers() throws {
         let backend = try Backend()
         let port = backend.port
-        let receipts = try withTransport(settings()) { transport, _ in
+        let receipts = try withTransport(settings(), port: port) { transport, _ in
             var receipts: [Receipt] = []
             for number in 0..<5 {
                 var delivery = wholeDelivery("entry-\(number)", first: UInt32.max - 1 &+ UInt32(number * 3))
@@ -62,6 +61,7 @@ struct CurlTransportTests {
                 let response = try await transport.send(Self.request(delivery, port: port))
                 receipts.append(try Receipt(verifying: response, for: delivery, digest: RawWindowsRequest(delivery).digest))
             }
+            #expect(connections(to: port) == 1)
             return receipts
         }
         #expect(receipts.map(\.accepted) == [3, 3, 3, 3, 3])
@@ -78,7 +78,7 @@ struct CurlTransportTests {
     func repeats() throws {
         let backend = try Backend()
         let port = backend.port
-        try withTransport(settings()) { transport, _ in
+        try withTransport(settings(), port: port) { transport, _ in
             let delivery = wholeDelivery("again")
             let first = try await transport.send(Self.request(delivery, port: port))
             let second = try await transport.send(Self.request(delivery, port: port))
@@ -126,7 +126,7 @@ struct CurlTransportTests {
     func httpsOnly(_ scheme: String) throws {
         let backend = try Backend()
         let port = backend.port
-        let kind = try withTransport(settings()) { transport, _ in
+        let kind = try withTransport(settings(), port: port) { transport, _ in
             var request = try Self.request(wholeDelivery("k"), port: port)
             request.url = "\(scheme)://127.0.0.1:\(port)/v1/raw-windows"
             do throws(TransportFailure) {
@@ -226,8 +226,9 @@ struct CurlTransportTests {
     func cancels() throws {
         let backend = try Backend()
         try backend.tell("{\"fault\": \"stall\", \"count\": 0}")
-        let request = try Self.request(wholeDelivery("k"), port: backend.port)
-        let kind = try withTransport(settings()) { transport, loop in
+        let port = backend.port
+        let request = try Self.request(wholeDelivery("k"), port: port)
+        let kind = try withTransport(settings(), port: port) { transport, loop in
             let task = loop.spawn { () -> TransportFailure.Kind? in
                 do throws(TransportFailure) {
                     _ = try await transport.send(request)
@@ -248,7 +249,7 @@ struct CurlTransportTests {
     @Test("answers nothing after it was closed")
     func closed() throws {
         let request = try Self.request(wholeDelivery("k"), port: 9)
-        let kind = try withTransport(settings()) { transport, _ in
+        let kind = try withTransport(settings(), port: 9) { transport, _ in
             await transport.close()
             do throws(TransportFailure) {
                 _ = try await transport.send(request)
@@ -263,23 +264,23 @@ struct CurlTransportTests {
         let backend = try Backend()
         let port = backend.port
         let settings = try settings()
-        let before = openDescriptors()
         do {
             let loop = try EpollLoop()
             try loop.run {
                 var transport: CurlTransport? = try CurlTransport(loop: loop, settings: settings)
                 _ = try await transport?.send(Self.request(wholeDelivery("k"), port: port))
                 transport = nil
+                #expect(connections(to: port) == 1)
                 // The loop cleans up what was dropped.
                 try await loop.sleep(for: .milliseconds(1))
             }
         }
-        #expect(openDescriptors() == before)
+        #expect(connections(to: port) == 0)
     }
 
     @Test("puts no header on the wire that could be two")
     func forged() throws {
-        let kind = try withTransport(settings()) { transport, _ in
+        let kind = try withTransport(settings(), port: 9) { transport, _ in
             var request = try Self.request(wholeDelivery("k"), port: 9)
             request.headers.append(HTTPHeader("X", "a\r\nY: b"))
             do throws(TransportFailure) {
