@@ -38,16 +38,20 @@ let package = Package(
         .target(name: "Uplink", dependencies: ["Platform", "CCurl", "CJansson"], swiftSettings: strict),
         .target(name: "Indicators", dependencies: ["Platform", "CGPIOD"], swiftSettings: strict),
         .executableTarget(name: "gateway",
-                          dependencies: ["Platform", "Radio", "Outbox", "Uplink", "Indicators", "CTOML", "CJansson", "CLinux"],
+                          dependencies: ["Platform", "Radio", "Outbox", "Uplink", "Indicators", "CTOML", "CJansson", "CLinux",
+                                         "CCrypto", "CCurl", "CGPIOD", "CSQLite"],
                           swiftSettings: strict),
 
         // What misbehaves on purpose. Never linked into the daemon.
-        .target(name: "Simulation", dependencies: ["Platform", "CLinux"], swiftSettings: strict),
+        .target(name: "Simulation", dependencies: ["Platform", "CLinux", "CJansson"], swiftSettings: strict),
         .executableTarget(name: "simulated-collar", dependencies: ["Platform", "Simulation", "CLinux"], swiftSettings: strict),
 
-        .testTarget(name: "PlatformTests", dependencies: ["Platform"], swiftSettings: strict),
+        // A process of its own for what cannot be seen from inside a test runner: threads and signals.
+        .executableTarget(name: "loop-probe", dependencies: ["Platform"], path: "Tests/Support/loop-probe", swiftSettings: strict),
+        .testTarget(name: "PlatformTests", dependencies: ["Platform", "CLinux", "loop-probe"], swiftSettings: strict),
         .testTarget(name: "RadioTests", dependencies: ["Radio", "Platform", "Simulation"], swiftSettings: strict),
-        .testTarget(name: "OutboxTests", dependencies: ["Outbox", "Platform", "CSQLite"], swiftSettings: strict),
+        .target(name: "CMisbehavingDisk", dependencies: ["CSQLite"], path: "Tests/CMisbehavingDisk"),
+        .testTarget(name: "OutboxTests", dependencies: ["Outbox", "Platform", "CSQLite", "CMisbehavingDisk"], swiftSettings: strict),
         .testTarget(name: "UplinkTests", dependencies: ["Uplink", "Platform", "CLinux"], swiftSettings: strict),
         .testTarget(name: "IndicatorsTests", dependencies: ["Indicators", "Platform"], swiftSettings: strict),
         .testTarget(name: "SimulationTests", dependencies: ["Simulation", "Platform"], swiftSettings: strict),

@@ -1,6 +1,9 @@
 #define _GNU_SOURCE
 #include "CLinux.h"
 #include <string.h>
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <sys/mman.h>
 
 int clinux_peer_credentials(int descriptor, int *pid, unsigned *uid, unsigned *gid) {
@@ -44,3 +47,25 @@ int clinux_open(const char *path, int flags, mode_t mode) { return open(path, fl
 void clinux_name_thread(pthread_t thread, const char *name) { pthread_setname_np(thread, name); }
 
 int clinux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
+
+int clinux_route_socket(void) {
+    int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    if (descriptor < 0) return -1;
+    struct sockaddr_nl address = {
+        .nl_family = AF_NETLINK,
+        .nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE,
+    };
+    if (bind(descriptor, (struct sockaddr *)&address, sizeof address) == 0) return descriptor;
+    int code = errno;
+    close(descriptor);
+    errno = code;
+    return -1;
+}
+
+int clinux_route_added(const void *bytes, size_t length) {
+    const struct nlmsghdr *message = bytes;
+    unsigned rest = (unsigned)length;
+    for (; NLMSG_OK(message, rest); message = NLMSG_NEXT(message, rest))
+        if (message->nlmsg_type == RTM_NEWADDR || message->nlmsg_type == RTM_NEWROUTE) return 1;
+    return 0;
+}

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// It belongs to the thread that made it. `run` blocks that thread until `stop`.
 public final class EpollLoop: EventLoop, @unchecked Sendable {
-    // Unchecked: everything below but `inbox` is touched on the loop's own thread alone, which `onLoop()` asserts.
+    // Unchecked: everything below but `inbox` is touched on the loop's own thread alone, which `onLoop()` makes sure of.
     private struct Watch {
         let generation: UInt32
         let body: @Sendable (Readiness) -> Void
@@ -101,7 +101,8 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
     // MARK: Signals
 
     /// Blocks the signals for every thread made from now on and hands each arrival to `body`, on the loop (signalfd(2)).
-    /// Call it before any other thread exists.
+    /// Call it before any other thread exists. A second call replaces the first: what is in its set alone is reported, what was in the first
+    /// stays blocked.
     ///
     /// - Throws: `SystemError` when the kernel refuses.
     public func watchSignals(_ numbers: [CInt], _ body: @escaping @Sendable (CInt) -> Void) throws(SystemError) {
@@ -113,6 +114,8 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
         guard code == 0 else { throw SystemError("pthread_sigmask", code: code) }
         let raw = signalfd(-1, &set, CInt(SFD_CLOEXEC | SFD_NONBLOCK))
         guard raw >= 0 else { throw .last("signalfd") }
+        // The descriptor of an earlier call is closed below; its number may be given out again.
+        if let former = signals?.raw { unwatch(former) }
         signals = Descriptor(owning: raw)
         try watch(raw, for: .readable) { _ in
             var information = signalfd_siginfo()
@@ -130,7 +133,11 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
         onLoop()
         running = true
         while running {
-            runJobs()
+            // A task comes back as a new job at each border between actors. Several batches a turn spare a look at the descriptors for each;
+            // a limit keeps jobs that make jobs from keeping timers and sockets waiting.
+            for _ in 0..<32 where running {
+                if !runJobs() { break }
+            }
             if !running { break }
             fireTimers()
             if !running { break }
@@ -158,8 +165,8 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
         return try result.get()
     }
 
-    private func runJobs() {
-        // One batch a turn: jobs that make jobs must not keep timers and sockets waiting.
+    /// Runs what is queued, but not what that queues; `false` when nothing is.
+    private func runJobs() -> Bool {
         let batch = inbox.withLock { jobs in
             let batch = jobs
             jobs.removeAll(keepingCapacity: true)
@@ -168,20 +175,21 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
         for job in batch {
             job.runSynchronously(isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
         }
+        return !batch.isEmpty
     }
 
     private func fireTimers() {
         guard let first = timers.next else { return }
         let now = self.now
         guard first <= now else { return }
-        while let body = timers.popDue(now) { body() }
+        for timer in timers.due(at: now) { timers.take(timer)?() }
     }
 
     private func wait() {
         let idle = inbox.withLock { $0.isEmpty }
         if idle { arm() }
         withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 16) { events in
-            let count = retryOnInterrupt { epoll_wait(epoll.raw, events.baseAddress, CInt(events.count), idle ? -1 : 0) }
+            let count = retryOnInterrupt { epoll_wait(epoll.raw, events.baseAddress!, CInt(events.count), idle ? -1 : 0) }
             turns &+= 1
             guard count > 0 else { return }
             for event in events[..<Int(count)] {
@@ -217,7 +225,8 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
     }
 
     private func onLoop() {
-        assert(pthread_equal(pthread_self(), thread) != 0, "called off the loop's thread")
+        // In a release too: the loop's state touched from elsewhere is worse than a restart.
+        precondition(pthread_equal(pthread_self(), thread) != 0, "called off the loop's thread")
     }
 }
 

@@ -49,16 +49,22 @@ extension EventLoop {
     }
 
     /// Starts a task whose every part stays on this loop's thread.
+    ///
+    /// Every task of the gateway is begun here, in its actors too. Whatever a task waits for (a continuation, a stream, another task's value)
+    /// resumes it through its preferred executor; a `Task` that names none is resumed through the global pool even when
+    /// it belongs to an actor of the loop, and that starts the pool's threads.
     @discardableResult
     public func spawn<Success: Sendable>(_ operation: @escaping @Sendable () async -> Success) -> Task<Success, Never> {
         Task(executorPreference: self, operation: operation)
     }
 
-    /// Suspends the calling task until `deadline`.
+    /// Suspends the calling task, one that `spawn` has begun, until `deadline`.
     ///
     /// - Throws: `CancellationError` as soon as the task is cancelled.
     public func sleep(until deadline: BootInstant) async throws {
         let sleeper = Sleeper()
+        // A timer that outlived a cancelled sleep would hold its closure, and wake the loop, at the deadline.
+        defer { if let timer = sleeper.timer { cancel(timer) } }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 sleeper.begin(continuation)
@@ -67,8 +73,6 @@ extension EventLoop {
         } onCancel: {
             sleeper.end(.failure(CancellationError()))
         }
-        // A timer that outlived a cancelled sleep would hold its closure until the deadline.
-        if let timer = sleeper.timer { cancel(timer) }
     }
 
     /// Suspends the calling task for `duration`.

@@ -73,6 +73,11 @@ public enum UnixSocket {
             case EAGAIN: return true
             case ENOENT: return false
             case ECONNREFUSED:
+                // The same answer comes for a path that is no socket (unix(7)): that file is somebody's, and stays.
+                var status = stat()
+                guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else {
+                    throw SystemError("bind", code: EADDRINUSE, subject: path)
+                }
                 unlink(path)
                 return false
             default: throw error

@@ -38,12 +38,21 @@ struct TimerQueue {
         if heap.count > 64, heap.count > 4 * bodies.count { rebuild() }
     }
 
-    /// Takes the earliest timer that is due at `now`.
-    mutating func popDue(_ now: BootInstant) -> (@Sendable () -> Void)? {
-        guard let deadline = next, deadline <= now else { return nil }
-        let id = heap[0].id
-        removeFirst()
-        return bodies.removeValue(forKey: id)
+    /// Takes the timers that are due at `now` off the queue, earliest first. Each still stands until `take` and can be cancelled by those before it.
+    ///
+    /// Timers made while these fire wait for the loop's next turn: one that is always due anew must not keep everything else waiting.
+    mutating func due(at now: BootInstant) -> [TimerID] {
+        var due: [TimerID] = []
+        while let deadline = next, deadline <= now {
+            due.append(heap[0].id)
+            removeFirst()
+        }
+        return due
+    }
+
+    /// What a timer was to do, once; `nil` when it was cancelled.
+    mutating func take(_ id: TimerID) -> (@Sendable () -> Void)? {
+        bodies.removeValue(forKey: id)
     }
 
     private func before(_ left: Entry, _ right: Entry) -> Bool {

@@ -1,1 +1,12 @@
-// Radio
+// # Radio
+//
+// Everything between the air and the hub: addresses, the Attribute Protocol, GATT, and the drivers of the devices above them.
+//
+//     driver (collar, cuff)        what a device's profile says
+//        │  GATTClient             procedures: discover, read, write, subscribe (Core Vol 3 Part G)
+//        │  ATTBearer              one transaction at a time, MTU, violations (Core Vol 3 Part F); a value, no I/O
+//        │  ATTPDU                 bytes ⇄ typed PDUs; no bytes trap
+//        └─ Descriptor             a connected SOCK_SEQPACKET socket: L2CAP CID 4 from the kernel, or a Unix socket
+//
+// The module knows neither disk nor network. What it hands up are plain values; what fails is a `GATTError` or a `BearerClosure`
+// with a stable code.

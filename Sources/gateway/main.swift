@@ -1,1 +1,3 @@
-print("gateway")
+import Glibc
+
+exit(Program.main(Array(CommandLine.arguments.dropFirst())))

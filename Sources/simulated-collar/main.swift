@@ -1,1 +1,3 @@
-print("collar")
+import Glibc
+
+exit(SimulatedCollarProgram.run(Array(CommandLine.arguments.dropFirst())))

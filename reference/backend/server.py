@@ -11,6 +11,7 @@ import select
 import socket
 import ssl
 import threading
+import time
 from typing import Any, Callable
 
 from .answer import Answer, Request
@@ -21,6 +22,7 @@ from .traffic import Traffic
 
 IDLE_SECONDS = 60
 _DRAIN_BYTES = 16 * 1024 * 1024
+_ACCEPT_PAUSE = 0.05
 
 
 class Server:
@@ -84,16 +86,28 @@ class Server:
             try:
                 raw, peer = listener.accept()
             except OSError:
-                return
-            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            raw.settimeout(IDLE_SECONDS)
-            with self._lock:
-                connection = self._context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
-                self._connections.add(connection)
-                accepted = self._listener is listener
-            if not accepted:
-                _shut(connection)
+                if self._listener is not listener:
+                    return
+                time.sleep(_ACCEPT_PAUSE)  # out of descriptors, most likely: wait until connections have ended
+                continue
+            try:
+                connection = self._wrap(raw, listener)
+            except OSError:
+                raw.close()  # the peer has gone already
+                continue
             threading.Thread(target=self._converse, args=(connection, peer), name="connection", daemon=True).start()
+
+    def _wrap(self, raw: socket.socket, listener: socket.socket) -> ssl.SSLSocket:
+        """TLS with the present certificate. The handshake waits: a peer that does not make it must not hold up the others."""
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        raw.settimeout(IDLE_SECONDS)
+        with self._lock:
+            connection = self._context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
+            self._connections.add(connection)
+            accepted = self._listener is listener
+        if not accepted:
+            _shut(connection)  # offline came in between
+        return connection
 
     def _converse(self, connection: ssl.SSLSocket, peer: Any) -> None:
         try:

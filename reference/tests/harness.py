@@ -17,9 +17,10 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Callable
 
 import make_authority
 from backend import windows
@@ -151,6 +152,28 @@ class Reply:
     @property
     def json(self) -> dict[str, Any]:
         return json.loads(self.body)
+
+
+class Background:
+    """A request on a thread of its own."""
+
+    def __init__(self, send: Callable[[], Reply]):
+        self._send = send
+        self._outcome: Reply | BaseException | None = None
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._outcome = self._send()
+        except (OSError, http.client.HTTPException) as error:
+            self._outcome = error
+
+    def reply(self) -> Reply:
+        self.thread.join(PATIENCE)
+        if isinstance(self._outcome, Reply):
+            return self._outcome
+        raise self._outcome or AssertionError("no answer in time")
 
 
 def window(sequence: int, filler: int = 0) -> bytes:

@@ -286,8 +286,13 @@ class Wire(BackendCase):
 
     def test_a_peer_that_never_shakes_hands_holds_up_nobody(self):
         with socket.create_connection(("127.0.0.1", self.backend.port), PATIENCE) as silent:
-            silent.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.assertEqual(self.send(hub_request(device=self.device)).status, 201)
+
+    def test_peers_that_reset_the_connection_at_once_hold_up_nobody(self):
+        for _ in range(50):
+            with socket.create_connection(("127.0.0.1", self.backend.port), PATIENCE) as rude:
+                rude.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.assertEqual(self.send(hub_request(device=self.device)).status, 201)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,11 @@ import http.client
 import json
 import socket
 import ssl
-import threading
 import time
 import unittest
 
 from backend.receipt import MAX_BYTES
-from tests.harness import PATIENCE, BackendCase, HubRequest, Reply, authority, hub_request
+from tests.harness import PATIENCE, Background, BackendCase, HubRequest, authority, hub_request
 
 
 class Faults(BackendCase):
@@ -28,7 +27,7 @@ class Faults(BackendCase):
         with self.assertRaises((http.client.RemoteDisconnected, http.client.IncompleteRead, ConnectionError, ssl.SSLError)):
             self.send(request)
 
-    def in_background(self, request: HubRequest) -> "Background":
+    def in_background(self, request: HubRequest) -> Background:
         background = Background(lambda: self.send(request))
         self.addCleanup(background.thread.join, PATIENCE)
         return background
@@ -279,28 +278,6 @@ class Faults(BackendCase):
         owners.write_text("{ broken")
         self.assertFalse(self.backend.control.raw(b'{"do": "reload-owners"}')["ok"])
         self.assertEqual(self.send(self.request().having(Authorization="Bearer a new token")).status, 201)
-
-
-class Background:
-    """A request on a thread of its own."""
-
-    def __init__(self, send):
-        self._send = send
-        self._outcome: Reply | BaseException | None = None
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
-
-    def _run(self) -> None:
-        try:
-            self._outcome = self._send()
-        except (OSError, http.client.HTTPException) as error:
-            self._outcome = error
-
-    def reply(self) -> Reply:
-        self.thread.join(PATIENCE)
-        if isinstance(self._outcome, Reply):
-            return self._outcome
-        raise self._outcome or AssertionError("no answer in time")
 
 
 if __name__ == "__main__":

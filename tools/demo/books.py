@@ -44,15 +44,19 @@ class Clear:
 
 @dataclass
 class Books:
-    """All that both ends wrote down. ``produced`` is in the order of production."""
+    """All that both ends wrote down. ``produced`` is in the order of production; ``gone`` is what the collar overwrote or formatted away.
+
+    The backend removed ``repeated`` windows because it knew the key of their request, and ``duplicates`` that came under another key.
+    """
 
     owner: str
     produced: dict[Window, str] = field(default_factory=dict)
     held: set[Window] = field(default_factory=set)
-    overwritten: int = 0
+    gone: set[Window] = field(default_factory=set)
     clears: list[Clear] = field(default_factory=list)
     delivered: dict[Window, Delivered] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
+    repeated: int = 0
     duplicates: int = 0
 
 
@@ -62,6 +66,7 @@ class Findings:
 
     produced: int
     delivered: int
+    repeated: int
     duplicates: int
     gaps: dict[str, int]
     cleared: int
@@ -71,7 +76,7 @@ class Findings:
     cleared_early: list[Window]
     invented: list[Window]
     misfiled: list[Window]
-    unfounded_gaps: int
+    unfounded_gaps: list[Window]
     unfounded_clears: list[Clear]
 
 
@@ -80,7 +85,7 @@ def compare(books: Books) -> Findings:
 
     *Lost*: produced, and neither at the backend nor on the collar nor reported as a gap. *Altered*: at the backend with other bytes.
     *Cleared early*: cleared when the backend did not hold it (or its gap) durably. *Invented*: at the backend and never produced.
-    *Misfiled*: at the backend for another owner. *Unfounded gaps*: reported as gaps, in excess of what the collar overwrote.
+    *Misfiled*: at the backend for another owner. *Unfounded gaps*: reported as gaps, although the collar had them all the time.
     """
     in_gaps: dict[Window, int] = {}
     for gap in books.gaps:
@@ -88,10 +93,10 @@ def compare(books: Books) -> Findings:
             in_gaps[window] = min(gap.durable_at_ns, in_gaps.get(window, gap.durable_at_ns))
     cleared, early, unfounded = _clears(books, in_gaps)
     accounted = books.delivered.keys() | books.held | in_gaps.keys()
-    never_delivered = in_gaps.keys() - books.delivered.keys()
     return Findings(
         produced=len(books.produced),
         delivered=len(books.delivered),
+        repeated=books.repeated,
         duplicates=books.duplicates,
         gaps=_by_reason(books.gaps),
         cleared=len(cleared),
@@ -101,7 +106,7 @@ def compare(books: Books) -> Findings:
         cleared_early=early,
         invented=[window for window in books.delivered if window not in books.produced],
         misfiled=[window for window, found in books.delivered.items() if found.owner != books.owner],
-        unfounded_gaps=max(0, len(never_delivered) - books.overwritten),
+        unfounded_gaps=[window for window in in_gaps if window not in books.delivered and window not in books.gone],
         unfounded_clears=unfounded,
     )
 

@@ -8,7 +8,8 @@ from .books import Findings
 from .proc import Usage
 
 QUEUE_LIMIT = 20
-THREADS = {"loop and storage": 2, "while resolving a name": 3}
+THREAD_LIMIT = 3
+"""The loop, the storage, and libcurl's resolver while it resolves a name."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ def rows(findings: Findings, run: Run) -> list[Row]:
     return [
         Row("produced", f"{findings.produced:,}", "> 0", findings.produced > 0),
         Row("delivered", f"{findings.delivered:,}", "> 0", findings.delivered > 0),
-        Row("duplicates removed", f"{findings.duplicates:,}"),
+        Row("duplicates removed", f"{findings.repeated + findings.duplicates:,}"),
+        Row("of those under another key than before", f"{findings.duplicates:,}", "0", findings.duplicates == 0),
         Row("gaps reported", f"{gaps:,}" + (f" ({detail})" if detail else "")),
         Row("cleared", f"{findings.cleared:,}", "> 0", findings.cleared > 0),
         Row("still held by the collar", f"{findings.held:,}"),
@@ -50,15 +52,15 @@ def rows(findings: Findings, run: Run) -> list[Row]:
         _none("cleared before settled", findings.cleared_early),
         _none("delivered, but never produced", findings.invented),
         _none("delivered for another owner", findings.misfiled),
-        _zero("reported as gaps without reason", findings.unfounded_gaps),
-        _zero("cleared, but never produced", len(findings.unfounded_clears)),
+        _none("reported as gaps without reason", findings.unfounded_gaps),
+        Row("cleared, but never produced", f"{len(findings.unfounded_clears):,}", "0", not findings.unfounded_clears),
         Row("highest queue depth", "not seen" if run.deepest_queue is None else str(run.deepest_queue), f"<= {QUEUE_LIMIT}",
             run.deepest_queue is not None and run.deepest_queue <= QUEUE_LIMIT),
         Row("kills", str(run.kills)),
         Row("moments missed", "; ".join(run.missed) or "0", "0", not run.missed),
         Row("all delivered and cleared in time", "yes" if run.finished else "no", "yes", run.finished),
         Row("threads of the daemon, most", f"{run.usage.threads} ({', '.join(sorted(run.usage.thread_names))})",
-            f"<= {THREADS['while resolving a name']}", 0 < run.usage.threads <= THREADS["while resolving a name"]),
+            f"<= {THREAD_LIMIT}", 0 < run.usage.threads <= THREAD_LIMIT),
         Row("resident memory, most", f"{run.usage.resident / 1024:.1f} MiB"),
         Row("of that anonymous, most", f"{run.usage.anonymous / 1024:.1f} MiB"),
         Row("stopped by SIGTERM", "not within 5 s" if run.stop_seconds is None else f"status {run.stop_status} after {run.stop_seconds:.1f} s", "status 0 within 5 s",
@@ -85,7 +87,3 @@ def all_held(table: list[Row]) -> bool:
 def _none(name: str, windows: list[tuple[int, int]]) -> Row:
     shown = ", ".join(f"{log:#x}/{sequence}" for log, sequence in windows[:3])
     return Row(name, f"{len(windows):,}" + (f" ({shown}{', …' if len(windows) > 3 else ''})" if windows else ""), "0", not windows)
-
-
-def _zero(name: str, count: int) -> Row:
-    return Row(name, f"{count:,}", "0", count == 0)

@@ -15,6 +15,10 @@ class PeerError(RuntimeError):
     """The peer refused, went away, or did not answer in time."""
 
 
+class Refused(PeerError):
+    """The peer understood the question and said no."""
+
+
 class Lines:
     """A connection that any thread may use. A reader thread sorts answers from events."""
 
@@ -45,7 +49,7 @@ class Lines:
                     raise PeerError(f"{self._name}: no answer to {question}")
                 answer = self._answers.popleft()
         if answer.get("ok") is False or "error" in answer:
-            raise PeerError(f"{self._name}: {answer.get('error', answer)} (asked: {question})")
+            raise Refused(f"{self._name}: {answer.get('error', answer)} (asked: {question})")
         return answer
 
     def wait_event(self, wanted: Callable[[dict[str, Any]], bool], timeout: float) -> dict[str, Any] | None:

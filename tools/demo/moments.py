@@ -31,6 +31,7 @@ class Daemon(Protocol):
     def kill(self) -> None: ...
     def start(self) -> None: ...
     def pages_in_flight(self) -> int: ...
+    def queue_depth(self) -> int | None: ...
 
 
 @dataclass
@@ -53,14 +54,13 @@ class Moment:
 
     name: str
     act: Callable[[Stage], str]
-    kills: bool = True
 
 
 def before_read(stage: Stage) -> str:
     """A place is reserved, the request for a range is out, no window has come."""
     _collar_holds(stage, "read-request")
     stage.daemon.kill()
-    stage.collar.release()
+    stage.collar.go_on("read-request")
     return "killed while the collar had its read request"
 
 
@@ -70,7 +70,7 @@ def storing(stage: Stage) -> str:
     # Only now, with a place reserved for the batch: before, the queue could fill up and no read would come.
     stage.backend.stall()
     _quiet(stage)
-    stage.collar.release()
+    stage.collar.go_on("read-request")
     return _kill_in_write(stage, "a batch")
 
 
@@ -81,7 +81,7 @@ def settling(stage: Stage) -> str:
     _quiet(stage)
     stage.backend.lines.ask(release=key)
     note = _kill_in_write(stage, "a receipt")
-    stage.collar.release()
+    stage.collar.go_on("read-request")
     return note
 
 
@@ -97,7 +97,7 @@ def before_clear(stage: Stage) -> str:
     """The receipt is on the disk, the collar has not yet forgotten."""
     _collar_holds(stage, "clear-request")
     stage.daemon.kill()
-    stage.collar.release()
+    stage.collar.go_on("clear-request")
     return "killed while the collar had its clear request"
 
 
@@ -105,7 +105,7 @@ def after_clear(stage: Stage) -> str:
     """The collar has forgotten; whether the hub has heard so is open."""
     _collar_holds(stage, "clear-answered")
     stage.daemon.kill()
-    stage.collar.release()
+    stage.collar.go_on("clear-answered")
     return "killed right after the collar had answered its clear"
 
 
@@ -132,8 +132,9 @@ def outage(stage: Stage) -> str:
     seconds = stage.random.uniform(5, 8)
     stage.backend.offline()
     time.sleep(seconds)
+    depth = stage.daemon.queue_depth()
     stage.backend.online()
-    return f"backend away for {seconds:.1f} s"
+    return f"backend away for {seconds:.1f} s; at its end the queue held {'an unknown number of' if depth is None else depth} entries"
 
 
 def outage_and_kill(stage: Stage) -> str:
@@ -158,7 +159,7 @@ def link_drop_in_read(stage: Stage) -> str:
     """The link drops while a read is under way."""
     _collar_holds(stage, "read-request")
     stage.collar.drop_link()
-    stage.collar.release()
+    stage.collar.go_on("read-request")
     return "link dropped while the collar had a read request"
 
 
@@ -172,29 +173,33 @@ FOUND = [
 ]
 """The crash points of the five steps."""
 
+OUTAGE = Moment("outage", outage)
+_EARLY = 3
+
 OTHERS = [
     Moment("at a random instant", anywhere),
     Moment("at a random instant", anywhere),
     Moment("at a random instant", anywhere),
     Moment("in a start", starting),
-    Moment("outage", outage, kills=False),
-    Moment("outage and kill", outage_and_kill, kills=False),
-    Moment("link drop", link_drop, kills=False),
-    Moment("link drop in a read", link_drop_in_read, kills=False),
+    OUTAGE,
+    Moment("outage and kill", outage_and_kill),
+    Moment("link drop", link_drop),
+    Moment("link drop in a read", link_drop_in_read),
 ]
 
 
 def schedule(source: random.Random) -> list[Moment]:
-    """Every moment once, in the order of this seed."""
-    moments = FOUND + OTHERS
-    source.shuffle(moments)
-    return moments
+    """Every moment once, in the order of this seed; one outage comes while the backlog lasts, so that the queue fills up."""
+    others = [moment for moment in FOUND + OTHERS if moment is not OUTAGE]
+    source.shuffle(others)
+    others.insert(source.randrange(_EARLY), OUTAGE)
+    return others
 
 
 def _collar_holds(stage: Stage, at: str) -> None:
     stage.collar.hold(at)
     if not stage.collar.wait_held(at, PATIENCE):
-        stage.collar.release()
+        stage.collar.go_on(at)
         raise Missed(f"no {at} reached the collar within {PATIENCE:.0f} s")
 
 
@@ -222,4 +227,4 @@ def _kill_in_write(stage: Stage, what: str) -> str:
 
 def _in_flight(stage: Stage) -> str:
     pages = stage.daemon.pages_in_flight()
-    return f"{pages} pages of it were in the log, without a commit" if pages else "no torn transaction in the log"
+    return f"{pages} page{'s' if pages > 1 else ''} of it stood in the log, without a commit" if pages else "the log ended with a whole transaction"

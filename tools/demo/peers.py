@@ -7,8 +7,8 @@ import pathlib
 import subprocess
 from typing import Any
 
-from .books import SEQUENCES, Books, Clear, Delivered, Gap
-from .lines import Lines
+from .books import SEQUENCES, Books, Clear, Delivered, Gap, Window
+from .lines import Lines, PeerError, Refused
 
 _PAGE = 1000
 
@@ -53,7 +53,8 @@ class Backend:
     def write_into(self, books: Books, device: str) -> None:
         """All that it holds of this device."""
         counts = self.lines.ask(query="books")
-        books.duplicates = counts["windows"]["duplicates"] + counts["windows"]["replayed"]
+        books.repeated = counts["windows"]["replayed"]
+        books.duplicates = counts["windows"]["duplicates"]
         for log in {entry["log"] for entry in counts["logs"] if entry["device"] == device} | {log for log, _ in books.produced}:
             # The whole range of sequences: nothing that was never produced may hide.
             for window in self.lines.ask(query="windows", device=device, log=log, from_=0, count=SEQUENCES)["windows"]:
@@ -63,19 +64,19 @@ class Backend:
 
 
 class Collar:
-    """The simulated collar's control socket."""
+    """The simulated collar's control socket; see docs/simulated-collar.md."""
 
     def __init__(self, control: pathlib.Path):
         self.lines = Lines(control)
 
     def books(self) -> dict[str, Any]:
-        """produced, log, oldest, next, cleared, overwritten, clears."""
+        """The summary of its books: ranges and counts, no windows."""
         return self.lines.ask(query="books")
 
     @staticmethod
     def forgotten(summary: dict[str, Any]) -> int:
-        """How many of the windows produced the collar does not hold any more, by its range alone."""
-        return int(summary["produced"]) - (summary["next"] - summary["oldest"]) % SEQUENCES
+        """How many of the windows produced the collar does not hold any more."""
+        return int(summary["produced"]) - int(summary["held"])
 
     def hold(self, at: str) -> None:
         """Stop at this moment, once: read-request, clear-request or clear-answered."""
@@ -85,24 +86,38 @@ class Collar:
     def wait_held(self, at: str, timeout: float) -> bool:
         return self.lines.wait_event(lambda event: event["event"] == "held" and event["at"] == at, timeout) is not None
 
-    def release(self) -> None:
-        self.lines.ask(do="release")
+    def go_on(self, at: str) -> None:
+        """Neither held nor about to be; it may have gone on by itself when its link ended."""
+        self.lines.ask(do="disarm", at=at)
+        try:
+            self.lines.ask(do="release")
+        except Refused:
+            pass  # it is not held
 
     def drop_link(self) -> None:
         self.lines.ask(do="drop-link")
 
+    def stop_producing(self) -> None:
+        self.lines.ask(do="stop-producing")
+
     def write_into(self, books: Books) -> None:
         """All that it ever produced, and what it holds now."""
         summary = self.books()
-        log, oldest, following, produced = summary["log"], summary["oldest"], summary["next"], summary["produced"]
-        books.overwritten = summary["overwritten"]
         books.clears = [Clear(clear["log"], clear["through"], clear["at_boottime_ns"]) for clear in summary["clears"]]
-        books.held = {(log, (oldest + index) % SEQUENCES) for index in range((following - oldest) % SEQUENCES)}
-        first = (following - produced) % SEQUENCES
-        for start in range(0, produced, _PAGE):
-            page = self.lines.ask(query="windows", log=log, from_=(first + start) % SEQUENCES, count=min(_PAGE, produced - start))
-            for window in page["windows"]:
-                books.produced[log, window["sequence"]] = window["sha256"]
+        books.held = _windows([{"log": summary["log"], "first": summary["oldest"], "count": summary["held"]}])
+        books.gone = _windows(summary["overwritten_ranges"] + summary["formatted_away_ranges"])
+        for produced in summary["logs"]:
+            log, first, count = produced["log"], produced["first"], produced["count"]
+            for start in range(0, count, _PAGE):
+                page = self.lines.ask(query="windows", log=log, from_=(first + start) % SEQUENCES, count=min(_PAGE, count - start))
+                for window in page["windows"]:
+                    books.produced[log, window["sequence"]] = window["sha256"]
+        if len(books.produced) != summary["produced"]:
+            raise PeerError(f"the collar says that it produced {summary['produced']} windows, and can show {len(books.produced)}")
+
+
+def _windows(ranges: list[dict[str, int]]) -> set[Window]:
+    return {(each["log"], (each["first"] + index) % SEQUENCES) for each in ranges for index in range(each["count"])}
 
 
 class Status:
@@ -115,6 +130,6 @@ class Status:
         """Entries in the queue; None while the daemon does not answer (it may just have been killed)."""
         try:
             done = subprocess.run(self._command, stdin=subprocess.DEVNULL, capture_output=True, timeout=3)
-            return int(json.loads(done.stdout)["queue"]["entries"]) if done.returncode == 0 else None
+            return int(json.loads(done.stdout)["outbox"]["queued"]) if done.returncode == 0 else None
         except (subprocess.TimeoutExpired, ValueError, KeyError, TypeError):
             return None

@@ -6,7 +6,10 @@ import ctypes
 import os
 import pathlib
 import select
+import shutil
+import sqlite3
 import struct
+import tempfile
 import time
 
 _IN_MODIFY = 0x2
@@ -58,6 +61,24 @@ class WriteWatch:
             names.add(data[position:position + length].rstrip(b"\0"))
             position += length
         return names
+
+
+def queued_on_disk(outbox: pathlib.Path) -> int | None:
+    """Entries in the queue by the files that a killed daemon left, read from a copy; None when there is no outbox yet."""
+    with tempfile.TemporaryDirectory() as scratch:
+        copy = pathlib.Path(scratch) / outbox.name
+        try:
+            for suffix in ("", "-wal"):
+                shutil.copyfile(f"{outbox}{suffix}", f"{copy}{suffix}")
+        except FileNotFoundError:
+            return None
+        database = sqlite3.connect(copy)
+        try:
+            return int(database.execute("SELECT count(*) FROM entry WHERE state = 0").fetchone()[0])
+        except sqlite3.OperationalError:
+            return None  # killed before the tables were made
+        finally:
+            database.close()
 
 
 def pages_in_flight(outbox: pathlib.Path) -> int:

@@ -18,10 +18,12 @@ from .peers import Backend, Collar, Status
 from .proc import Meter
 from .processes import ProcessError, Program, Terminal
 from .progress import Progress
-from .storage import WriteWatch, pages_in_flight
+from .storage import WriteWatch, pages_in_flight, queued_on_disk
 from .workplace import SOURCE, Workplace
 
 STOP_SECONDS = 5.0
+_MISHAPS_END = 0.7
+"""The part of the limit within which a mishap may begin: the longest takes a minute when it is missed."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,9 @@ class Gateway:
 
     def __init__(self, settings: Settings, place: Workplace, progress: Progress):
         self.program = Program("gateway", [str(settings.gateway), "run", "--config", str(place.config)], place.directory)
+        self.status = Status(settings.gateway, place.config)
         self.kills = 0
+        self.deepest_queue: int | None = None
         self._place = place
         self._progress = progress
 
@@ -54,6 +58,17 @@ class Gateway:
     def kill(self) -> None:
         self.program.kill()
         self.kills += 1
+        self._saw_queue(queued_on_disk(self._place.outbox))
+
+    def queue_depth(self) -> int | None:
+        """Entries in the queue now, if the daemon answers."""
+        depth = self.status.queue_depth()
+        self._saw_queue(depth)
+        return depth
+
+    def _saw_queue(self, depth: int | None) -> None:
+        if depth is not None:
+            self.deepest_queue = max(depth, self.deepest_queue or 0)
 
     def pages_in_flight(self) -> int:
         return pages_in_flight(self._place.outbox)
@@ -77,9 +92,7 @@ class Story:
                        "--seed", str(settings.seed), "--window-interval-ms", str(workplace.WINDOW_INTERVAL_MS),
                        "--heartbeat-interval-ms", str(workplace.HEARTBEAT_INTERVAL_MS), "--faults", "none"], directory)
         self.gateway = Gateway(settings, self.place, progress)
-        self.status = Status(settings.gateway, self.place.config)
         self.meter = Meter()
-        self.deepest_queue: int | None = None
         self.missed: list[str] = []
 
     def play(self) -> bool:
@@ -111,7 +124,7 @@ class Story:
             writes.close()
         stop_seconds, stop_status = self._stop_gateway()
         table = closing.rows(compare(self._books(collar, backend)), closing.Run(
-            kills=self.gateway.kills, deepest_queue=self.deepest_queue, usage=self.meter.usage, stop_seconds=stop_seconds, stop_status=stop_status,
+            kills=self.gateway.kills, deepest_queue=self.gateway.deepest_queue, usage=self.meter.usage, stop_seconds=stop_seconds, stop_status=stop_status,
             missed=self.missed, finished=finished))
         self.progress.say(f"counted from the collar's and the backend's own books (seed {self.settings.seed}):")
         print(closing.draw(table), flush=True)
@@ -133,7 +146,7 @@ class Story:
 
     def _suffer(self, moment: moments.Moment, stage: moments.Stage) -> None:
         """One mishap, and the daemon runs again."""
-        if self.progress.seconds > self.settings.limit * 0.75:
+        if self.progress.seconds > self.settings.limit * _MISHAPS_END:
             self.missed.append(f"{moment.name} (no time left)")
             return
         self.gateway.program.check()
@@ -149,13 +162,13 @@ class Story:
             self.gateway.start()
 
     def _wait_delivered(self, collar: Collar, backend: Backend) -> bool:
-        """Until everything that was on the collar when the last mishap was over is delivered and cleared."""
-        self.progress.say("no more mishaps: waiting until all that was produced so far is delivered and cleared")
+        """Until the collar, which records nothing more, is empty, and so is the queue."""
+        self.progress.say("no more mishaps, no more windows: waiting until all is delivered and cleared")
         backend.pace(0)
-        goal = collar.books()["produced"]
+        collar.stop_producing()
         while self.progress.seconds < self.settings.limit - 2 * STOP_SECONDS:
             self.gateway.program.check()
-            if collar.forgotten(collar.books()) >= goal and (self.status.queue_depth() or 0) == 0:
+            if collar.books()["held"] == 0 and self.gateway.queue_depth() == 0:
                 return True
             time.sleep(0.25)
         return False
@@ -205,9 +218,7 @@ class Watcher:
             self._story.meter.sample(program.pid, "gateway")
 
     def _draw(self) -> None:
-        depth = self._story.status.queue_depth()
-        if depth is not None:
-            self._story.deepest_queue = max(depth, self._story.deepest_queue or 0)
+        depth = self._story.gateway.queue_depth()
         books = self._collar.books()
         self._story.progress.draw(self._backend.distinct(), books["produced"],
                                   f"delivered, queue {'-' if depth is None else depth}, cleared {self._collar.forgotten(books):,}, life {self._story.gateway.program.runs}")

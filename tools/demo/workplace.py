@@ -57,6 +57,7 @@ class Workplace:
 
     @property
     def outbox(self) -> pathlib.Path:
+        """The database in the daemon's directory."""
         return self.directory / "state" / "outbox.db"
 
     @property
@@ -87,7 +88,7 @@ def write_config(place: Workplace, port: int) -> None:
     """The daemon's configuration for a backend on this port."""
     values = {
         "OWNER": OWNER, "TOKEN_FILE": place.token_file, "SERIAL": place.serial, "COLLAR_SOCKET": place.collar_socket,
-        "BASE": f"https://127.0.0.1:{port}", "CA_FILE": place.authority / "ca.pem", "OUTBOX": place.outbox, "CONTROL_SOCKET": place.gateway_control,
+        "BASE": f"https://127.0.0.1:{port}", "CA_FILE": place.authority / "ca.pem", "OUTBOX_DIRECTORY": place.outbox.parent, "CONTROL_SOCKET": place.gateway_control,
     }
     place.config.touch(mode=0o600)
     place.config.write_text(re.sub(r"@([A-Z_]+)@", lambda name: str(values[name[1]]), _TEMPLATE.read_text()))

@@ -32,6 +32,11 @@ int clinux_open(const char *path, int flags, mode_t mode);
 /// accept4(2) with SOCK_CLOEXEC | SOCK_NONBLOCK; the descriptor, or -1 with errno.
 int clinux_accept(int listener);
 
+/// A netlink socket that hears of addresses and routes, IPv4 and IPv6 (rtnetlink(7)); the descriptor, or -1 with errno.
+int clinux_route_socket(void);
+/// Whether one of the netlink messages says that an address or a route was added.
+int clinux_route_added(const void *bytes, size_t length);
+
 /// pthread_setname_np(3): the name that `ps -T` and /proc/PID/task/TID/comm show (15 bytes).
 void clinux_name_thread(pthread_t thread, const char *name);
 #endif

@@ -13,6 +13,9 @@ public final class JournalSink: LogSink {
         guard let address = sockaddr_un(path: path) else { throw SystemError("socket", code: ENAMETOOLONG, subject: path) }
         let socket = Glibc.socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard socket >= 0 else { throw .last("socket") }
+        // A journal that hangs leaves its queue full. The loop waits a moment for it, as for one that is merely busy, then the line is lost.
+        var patience = timeval(tv_sec: 0, tv_usec: 100_000)
+        _ = setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         self.socket = socket
         self.address = address
         self.identifier = identifier

@@ -45,6 +45,8 @@ public struct LogBudget: Sendable {
         let gained = min((now - since).milliseconds, 86_400_000) * bytesPerMinute / 60_000
         guard gained > 0 else { return }
         level = min(capacity, level + gained)
-        filledAt = now
+        // The part of a byte that is left over counts the next time: lines that come often would lose most of it.
+        let used = (gained * 60_000 + bytesPerMinute - 1) / bytesPerMinute
+        filledAt = level == capacity ? now : since + .milliseconds(used)
     }
 }

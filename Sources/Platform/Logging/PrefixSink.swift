@@ -19,7 +19,15 @@ public struct PrefixSink: LogSink {
     static func line(_ record: LogRecord) -> String {
         var line = "<\(record.level.rawValue)>\(record.message)"
         for field in record.fields { line += " \(field.name)=\(field.value)" }
-        // A line break in a value would start a line without a level, and one that somebody else chose the words of.
-        return String(line.map { $0.isNewline ? " " : $0 }) + "\n"
+        // A line break in a value would start a line without a level, and one that somebody else chose the words of. Other control
+        // characters could steer the terminal that shows the line.
+        let blank: Unicode.Scalar = " "
+        let visible = line.unicodeScalars.map { scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .lineSeparator, .paragraphSeparator: blank
+            default: scalar
+            }
+        }
+        return String(String.UnicodeScalarView(visible)) + "\n"
     }
 }

@@ -1,0 +1,169 @@
+/// One step of the outbox's books. `Outbox.commit` makes several of them durable together.
+public enum Change: Sendable {
+    /// Step 3: writes an entry and moves the checkpoint.
+    ///
+    /// Refused with `noPlace`, `unknownLog`, `staleCheckpoint`, `hole`, `overlap`, `wrongOwner`, `ownerNotConfigured` or `malformed`.
+    case enqueue(WindowBatch)
+
+    /// Step 5: stores the receipt, extends the settled ranges, moves the device's pending clear and removes the entry. Rejected windows
+    /// are kept as evidence and count as settled.
+    ///
+    /// It may be in quarantine or sealed meanwhile: a request in flight keeps its owner. Refused with `unknownEntry`, `wrongKey`, `malformed`,
+    /// `damaged` or `evidenceFull`. A receipt that was committed before
+    /// gives `settledBefore`.
+    case settle(EntryID, ReceiptRecord)
+
+    /// Counts a failed attempt; `exhausted` says whether it was the last before the next flush.
+    case attemptFailed(EntryID, code: String, exhausted: Bool)
+
+    /// Gives the entry its one new key (422). Parts that have no receipt get keys derived from it.
+    ///
+    /// Refused with `keySpent` the second time.
+    case rekey(EntryID)
+
+    /// Divides what has no receipt yet into parts (413). The ranges, in order, cover the entry's windows, or those of its parts without receipt
+    /// when it is split already; those parts are replaced, and their keys are not used again.
+    ///
+    /// Refused with `malformed` when the ranges do not cover just that.
+    case split(EntryID, [PartRange])
+
+    /// Stores the receipt of one part. The last one settles the entry in the same transaction.
+    ///
+    /// Refused as `settle` is, and with `unknownPart`.
+    case settlePart(EntryID, index: Int, ReceiptRecord)
+
+    /// Sets the entry aside: its place is free, its range is not settled, so clears stop before it.
+    ///
+    /// Refused with `quarantineFull`.
+    case quarantine(EntryID, reason: String)
+
+    /// Brings an entry back into the queue: from quarantine (an operator's act; its attempts count from 0 again), or from the sealed store once its
+    /// owner is configured.
+    ///
+    /// Refused with `noPlace` or `ownerNotConfigured`.
+    case release(EntryID)
+
+    /// An operator declares a quarantined entry settled: its range is, its windows are deleted, an audit line stays.
+    case settleQuarantined(EntryID, by: String, at: Int64)
+
+    /// An operator deletes what is sealed for an owner who will not come back. The ranges count as settled; an audit line stays.
+    case purgeSealed(owner: String, by: String, at: Int64)
+
+    /// An operator deletes evidence up to and including a number; an audit line stays.
+    case discardEvidence(through: Int64, by: String, at: Int64)
+
+    /// From `from` on, the windows of the device's current log belong to `owner`.
+    ///
+    /// Refused with `assignmentInPast` when that would change whose windows are stored already, and with `unknownLog`.
+    case assign(device: String, log: UInt32, from: UInt64, owner: String)
+
+    /// The device writes a log that was not seen before: its settled prefix and its checkpoint begin at `base`.
+    ///
+    /// The former log ends, and with it its pending clear. `formerEnd` is the last `next` that was seen of it: what was not read up to there is
+    /// noted as unreported (reason `reformatted`). Refused with `logExists` for the current log, and with `unreportedFull`.
+    case beginLog(device: String, log: UInt32, base: UInt64, formerEnd: UInt64?)
+
+    /// The device's current log begins anew under the same name (its `next` went behind the checkpoint). Nothing that is stored of the
+    /// former one settles anything of the new one, and its assignments end.
+    case restartLog(device: String, log: UInt32, base: UInt64)
+
+    /// The collar confirmed a clear: the pending one goes if it still says that.
+    case cleared(device: String, log: UInt32, through: UInt64)
+
+    /// The collar refused a clear (result 7); counted in the pending one if it still says that.
+    case clearRefused(device: String, log: UInt32, through: UInt64)
+
+    /// The collar says that the log is not its own (result 3): the pending clear ends.
+    case logEnded(device: String, log: UInt32)
+}
+
+/// What became of one change.
+public enum ChangeOutcome: Sendable, Hashable {
+    /// The entry that was written.
+    case enqueued(EntryID)
+    /// The entry is settled and gone; the clear that its device is due now.
+    case settled(PendingClear?)
+    /// The same receipt was committed before; nothing changed.
+    case settledBefore
+    /// The part has its receipt; `remaining` parts have none yet.
+    case partSettled(remaining: Int)
+    /// The entry's new key.
+    case rekeyed(String)
+    /// The parts that have no receipt, after a split.
+    case split([EntryPart])
+    /// What an operator's act left in the audit.
+    case audited(AuditLine)
+    /// Done.
+    case done
+    /// Not done, and nothing of it was written.
+    case refused(Refusal)
+}
+
+/// Why a change was not made. The other changes of the same commit stand.
+public struct Refusal: Sendable, Hashable, CustomStringConvertible {
+    /// The stable name of a reason.
+    public enum Code: String, Sendable, Hashable, CaseIterable {
+        /// The places for this kind of device are taken.
+        case noPlace = "no-place"
+        /// The device is not known to write this log.
+        case unknownLog = "unknown-log"
+        /// The device writes this log already.
+        case logExists = "log-exists"
+        /// Too many former logs of the device wait to be reported: report them first.
+        case unreportedFull = "unreported-full"
+        /// The batch begins before the checkpoint: it, or a part of it, is stored already.
+        case staleCheckpoint = "stale-checkpoint"
+        /// Neither body nor gaps cover some sequence up to `next`.
+        case hole
+        /// Body and gaps cover a sequence twice.
+        case overlap
+        /// The windows belong to somebody else, or to nobody.
+        case wrongOwner = "wrong-owner"
+        /// The owner is not configured, so nothing can be sent for them.
+        case ownerNotConfigured = "owner-not-configured"
+        /// The assignment would change whose windows are stored already.
+        case assignmentInPast = "assignment-in-past"
+        /// The change contradicts itself or the formats.
+        case malformed
+        /// The entry's fixed fields are not those that were stored.
+        case damaged
+        /// No entry has this name.
+        case unknownEntry = "unknown-entry"
+        /// The entry has no part of this number.
+        case unknownPart = "unknown-part"
+        /// The entry is not in the queue.
+        case notQueued = "not-queued"
+        /// The entry is not in quarantine.
+        case notQuarantined = "not-quarantined"
+        /// The receipt is for another key than the one that was sent.
+        case wrongKey = "wrong-key"
+        /// The one new key was given already.
+        case keySpent = "key-spent"
+        /// Quarantine has no room.
+        case quarantineFull = "quarantine-full"
+        /// The evidence has no room for the rejected windows.
+        case evidenceFull = "evidence-full"
+    }
+
+    /// The reason.
+    public let code: Code
+    /// What was wrong, in words.
+    public let what: String
+
+    init(_ code: Code, _ what: String) {
+        self.code = code
+        self.what = what
+    }
+
+    public var description: String { "\(code.rawValue): \(what)" }
+}
+
+/// One line of the audit of operators' acts.
+public struct AuditLine: Sendable, Hashable {
+    /// When, Unix seconds.
+    public let at: Int64
+    /// Who, as the control socket knows them.
+    public let by: String
+    /// What was done.
+    public let act: String
+}

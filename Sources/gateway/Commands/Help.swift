@@ -1,0 +1,86 @@
+extension Invocation {
+    /// The help for a command, or for the program.
+    static func help(for command: Command?) -> String {
+        switch command {
+        case nil: program
+        case .run?: run
+        case .checkConfig?: checkConfig
+        case .status?: status
+        case .flush?: flush
+        }
+    }
+
+    private static let program = """
+        gateway carries what activity collars measured to a backend.
+
+        Usage:
+          gateway run          [--config FILE]
+          gateway check-config [--config FILE]
+          gateway status       [--json] [--config FILE | --socket PATH]
+          gateway flush        [--json] [--config FILE | --socket PATH]
+          gateway --version
+          gateway [COMMAND] --help
+
+        Commands:
+          run           Be the daemon, in the foreground, until SIGTERM or SIGINT.
+          check-config  Read the configuration, say everything that is wrong with it, and start nothing.
+          status        Ask the running daemon how it is.
+          flush         Let the running daemon try at once to send everything that waits.
+
+        The configuration is read from \(ConfigurationFile.standardPath) unless --config names another file.
+
+        Exit status:
+           0  done
+          64  the command line is wrong
+          69  the daemon does not run or does not answer
+          76  the daemon refused the request or answered nonsense
+          77  this user may not do that
+          78  the configuration has errors
+
+        """
+
+    private static let run = """
+        Usage: gateway run [--config FILE]
+
+        Runs the daemon in the foreground until SIGTERM or SIGINT. Nothing is started while the configuration
+        has an error; all errors are printed, and the exit status is 78.
+
+          --config FILE   the configuration (\(ConfigurationFile.standardPath))
+
+        """
+
+    private static let checkConfig = """
+        Usage: gateway check-config [--config FILE]
+
+        Reads the configuration as `gateway run` does, with the files it names, and prints every error and warning
+        as FILE:LINE:COLUMN. Exit status 0 when there is no error, 78 otherwise. It changes nothing. Run it as root
+        or as the gateway's user, so that it can see what the daemon will see.
+
+          --config FILE   the configuration (\(ConfigurationFile.standardPath))
+
+        """
+
+    private static let status = """
+        Usage: gateway status [--json] [--config FILE | --socket PATH]
+
+        Asks the running daemon how it is: its queue, each owner's delivery, each collar. It must be run by root or by
+        the gateway's user.
+
+          --json          print JSON, for programs; names do not change between releases
+          --config FILE   the configuration that names the control socket (\(ConfigurationFile.standardPath))
+          --socket PATH   the control socket itself
+
+        """
+
+    private static let flush = """
+        Usage: gateway flush [--json] [--config FILE | --socket PATH]
+
+        Lets the running daemon try at once to send everything that waits, for every owner, and read what the collars
+        hold. It must be run by root or by the gateway's user. It does not wait for the result: see `gateway status`.
+
+          --json          print JSON, for programs
+          --config FILE   the configuration that names the control socket (\(ConfigurationFile.standardPath))
+          --socket PATH   the control socket itself
+
+        """
+}

@@ -1,0 +1,140 @@
+import Platform
+import Radio
+
+/// What a configuration file says, checked as a whole: plain values, the defaults filled in.
+struct Configuration: Sendable {
+    /// A person, as `[[owner]]` names one. The token itself stays in its file until it is used.
+    struct Owner: Sendable, Hashable {
+        let key: String
+        let tokenFile: String
+        /// The FHIR reference of the Patient, if readings can be sent for this owner.
+        let patient: String?
+    }
+
+    /// How a device is reached.
+    enum Link: Sendable, Hashable {
+        case bluetooth(BluetoothAddress)
+        /// The Unix socket of a simulated device.
+        case socket(path: String)
+    }
+
+    /// Whose the windows are that a collar holds when its owner changes.
+    enum Backlog: String, Sendable, CaseIterable {
+        case former, new, skip
+    }
+
+    /// What a collar's link must have before its characteristics are used.
+    enum Security: String, Sendable, CaseIterable {
+        case encrypted, none
+    }
+
+    /// A collar, as `[[collar]]` describes one.
+    struct Collar: Sendable, Hashable {
+        let name: String
+        let serial: String
+        /// The key of an owner in `owners`.
+        let owner: String
+        let link: Link
+        /// `nil` leaves the decision to the rules for a first pairing and for a change of owner.
+        let backlog: Backlog?
+        let awayAfter: Duration
+        let security: Security
+        let service: BluetoothUUID
+        let heartbeat: BluetoothUUID
+        let windows: BluetoothUUID
+        let control: BluetoothUUID
+    }
+
+    /// The way to the backend. Bases have no slash at their end.
+    struct Uplink: Sendable, Hashable {
+        let base: String
+        let fhirBase: String?
+        let caFile: String?
+        /// As CURLOPT_PINNEDPUBLICKEY takes it.
+        let pin: String?
+        let connectTimeout: Duration
+        let requestTimeout: Duration
+        /// Bytes per second.
+        let lowSpeedLimit: Int64
+        let lowSpeedTime: Duration
+        let flushInterval: Duration
+        let backoff: Duration
+        let holdMax: Duration
+    }
+
+    /// When a pass over a collar starts.
+    struct Sync: Sendable, Hashable {
+        let batchWindows: Int
+        let batchAge: Duration
+    }
+
+    /// How the gateway knows that the wall clock is set.
+    enum ClockSource: Sendable, Hashable {
+        case marker(path: String)
+        case always
+
+        /// The file to look for, as `WallClock.system(marker:)` takes it.
+        var marker: String? {
+            switch self {
+            case .marker(let path): path
+            case .always: nil
+            }
+        }
+    }
+
+    /// Where the LEDs are shown.
+    enum Indicators: String, Sendable, CaseIterable {
+        case none, terminal
+    }
+
+    /// The least urgent lines that are written, by their names in syslog(3).
+    enum Level: String, Sendable, CaseIterable {
+        case error, warning, notice, info, debug
+
+        /// The threshold as `Log` takes it.
+        var threshold: LogLevel {
+            switch self {
+            case .error: .error
+            case .warning: .warning
+            case .notice: .notice
+            case .info: .info
+            case .debug: .debug
+            }
+        }
+    }
+
+    /// At least one; keys are distinct.
+    let owners: [Owner]
+    /// At least one; names, serial numbers and links are distinct.
+    let collars: [Collar]
+    let uplink: Uplink
+    /// The directory of the outbox.
+    let outboxDirectory: String
+    /// The path of the control socket.
+    let controlSocket: String
+    let sync: Sync
+    let clockSource: ClockSource
+    let indicators: Indicators
+    let logLevel: Level
+
+    /// Every value that counts and where it came from, in the order of the table of keys.
+    let settings: [Setting]
+}
+
+/// One value that counts.
+struct Setting: Sendable, Hashable {
+    /// Where a value came from.
+    enum Origin: Sendable, Hashable {
+        case file(SourcePosition)
+        case standard
+        /// Nowhere: the key is optional and was left out.
+        case absent
+    }
+
+    /// The section as messages name it, e.g. `[collar] "front"`; empty for what stands before the first table.
+    let place: String
+    let key: String
+    /// The value as TOML; `nil` when absent.
+    let literal: String?
+    let origin: Origin
+}

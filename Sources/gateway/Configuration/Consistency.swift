@@ -1,0 +1,57 @@
+/// What no single key can say: that exactly one of two is there, that names are given once, that what is referred to exists.
+struct Consistency {
+    let findings: Findings
+
+    func check(owners: [OwnerDraft], collars: [CollarDraft]) {
+        refuseRepeats(owners.map { ($0.reader, $0.key) }, Keys.Owner.key.row, "every owner has a key of its own")
+        refuseRepeats(owners.map { ($0.reader, $0.tokenFile) }, Keys.Owner.tokenFile.row, "every owner has a token of its own")
+        refuseRepeats(collars.map { ($0.reader, $0.name) }, Keys.Collar.name.row, "every device has a name of its own")
+        refuseRepeats(collars.map { ($0.reader, $0.serial) }, Keys.Collar.serial.row, "a device is configured once")
+        refuseRepeats(collars.map { ($0.reader, $0.address) }, Keys.Collar.address.row, "two devices cannot be at one address")
+        refuseRepeats(collars.map { ($0.reader, $0.socket) }, Keys.Collar.socket.row, "two devices cannot be at one socket")
+        for collar in collars {
+            checkLink(of: collar)
+            checkCharacteristics(of: collar)
+            checkOwner(of: collar, among: owners)
+        }
+    }
+
+    private func checkLink(of collar: CollarDraft) {
+        let reader = collar.reader
+        let address = reader.gives(Keys.Collar.address.row), socket = reader.gives(Keys.Collar.socket.row)
+        if address, socket {
+            findings.error(.conflict, at: reader.position(of: Keys.Collar.socket.row), "\(reader.place) has both address and socket; keep one of them")
+        } else if !address, !socket {
+            findings.error(.missingKey, at: reader.position,
+                           "\(reader.place) has neither address nor socket; add address = \(Keys.Collar.address.row.example)")
+        }
+    }
+
+    private func checkCharacteristics(of collar: CollarDraft) {
+        guard Set([collar.heartbeat, collar.windows, collar.control]).count < 3 else { return }
+        findings.error(.conflict, at: collar.reader.position,
+                       "\(collar.reader.place) has one UUID for two of heartbeat, windows and control; each characteristic has its own")
+    }
+
+    private func checkOwner(of collar: CollarDraft, among owners: [OwnerDraft]) {
+        // An owner whose key could not be read may be the one.
+        let keys = owners.compactMap(\.key?.value)
+        guard let owner = collar.owner, !keys.isEmpty, keys.count == owners.count, !keys.contains(owner.value) else { return }
+        let advice = NearestName.of(owner.value, among: keys).map { "did you mean \(quoted($0))?" }
+            ?? "configured: \(keys.map(quoted).joined(separator: ", "))"
+        findings.error(.unknownOwner, at: owner.position,
+                       "\(collar.reader.named(Keys.Collar.owner.row)) is \(quoted(owner.value)), but no [[owner]] has that key; \(advice)")
+    }
+
+    private func refuseRepeats<Value: Hashable>(_ items: [(reader: SectionReader, value: Placed<Value>?)], _ row: KeyRow, _ rule: String) {
+        var first: [Value: SourcePosition] = [:]
+        for item in items {
+            guard let placed = item.value else { continue }
+            if let earlier = first[placed.value] {
+                findings.error(.duplicate, at: placed.position, "\(item.reader.named(row)) is the same as in line \(earlier.line); \(rule)")
+            } else {
+                first[placed.value] = placed.position
+            }
+        }
+    }
+}

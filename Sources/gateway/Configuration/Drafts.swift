@@ -1,0 +1,70 @@
+import Radio
+
+/// What an `[[owner]]` says as far as it could be read; what is wrong is `nil` and reported.
+struct OwnerDraft {
+    let reader: SectionReader
+    let key: Placed<String>?
+    let tokenFile: Placed<String>?
+    let patient: Placed<String>?
+
+    init(_ reader: SectionReader) {
+        self.reader = reader
+        key = reader.read(Keys.Owner.key)
+        tokenFile = reader.read(Keys.Owner.tokenFile)
+        patient = reader.read(Keys.Owner.patient)
+    }
+
+    var owner: Configuration.Owner? {
+        guard let key, let tokenFile else { return nil }
+        return Configuration.Owner(key: key.value, tokenFile: tokenFile.value, patient: patient?.value)
+    }
+}
+
+/// What a `[[collar]]` says as far as it could be read; what is wrong is `nil` and reported.
+struct CollarDraft {
+    let reader: SectionReader
+    let name: Placed<String>?
+    let serial: Placed<String>?
+    let owner: Placed<String>?
+    let address: Placed<BluetoothAddress>?
+    let socket: Placed<String>?
+    let backlog: Placed<Configuration.Backlog>?
+    let awayAfter: Duration
+    let security: Configuration.Security
+    let service: BluetoothUUID
+    let heartbeat: BluetoothUUID
+    let windows: BluetoothUUID
+    let control: BluetoothUUID
+
+    init(_ reader: SectionReader) {
+        self.reader = reader
+        name = reader.read(Keys.Collar.name)
+        serial = reader.read(Keys.Collar.serial)
+        owner = reader.read(Keys.Collar.owner)
+        address = reader.read(Keys.Collar.address)
+        socket = reader.read(Keys.Collar.socket)
+        backlog = reader.read(Keys.Collar.backlog)
+        awayAfter = reader.read(Keys.Collar.awayAfter)
+        security = reader.read(Keys.Collar.security)
+        service = reader.read(Keys.Collar.service)
+        heartbeat = reader.read(Keys.Collar.heartbeat)
+        windows = reader.read(Keys.Collar.windows)
+        control = reader.read(Keys.Collar.control)
+    }
+
+    /// One way to reach it, if the file gives exactly one.
+    var link: Configuration.Link? {
+        switch (address, socket) {
+        case (let address?, nil): .bluetooth(address.value)
+        case (nil, let socket?): .socket(path: socket.value)
+        default: nil
+        }
+    }
+
+    var collar: Configuration.Collar? {
+        guard let name, let serial, let owner, let link else { return nil }
+        return Configuration.Collar(
+            name: name.value, serial: serial.value, owner: owner.value, link: link, backlog: backlog?.value, awayAfter: awayAfter,
+            security: security, service: service, heartbeat: heartbeat, windows: windows, control: control)
+    }
+}

@@ -1,0 +1,83 @@
+/// A table of the configuration file.
+enum Section: String, Sendable, CaseIterable {
+    /// What stands before the first table.
+    case top = ""
+    case owner, collar, uplink, outbox, control, sync, time, log
+
+    /// Whether the file may have several of it, as `[[section]]`.
+    var repeats: Bool { self == .owner || self == .collar }
+
+    /// How the file writes its head; empty for what stands before the first table.
+    var head: String { self == .top ? "" : repeats ? "[[\(rawValue)]]" : "[\(rawValue)]" }
+
+    /// What it is for.
+    var explanation: String {
+        switch self {
+        case .top: "Before the first table of the file."
+        case .owner: "A person whose readings the gateway carries. At least one."
+        case .collar: "An activity collar. At least one."
+        case .uplink: "The way to the backend."
+        case .outbox: "The queue on the disk."
+        case .control: "How `gateway status` and `gateway flush` reach the daemon."
+        case .sync: "When a collar's stored windows are read."
+        case .time: "How the gateway knows that the clock is set."
+        case .log: "What is logged."
+        }
+    }
+}
+
+/// What a table row says about one key, for the checks that look at all of them.
+struct KeyRow: Sendable, Hashable {
+    /// Whether the key must be there, and what holds when it is not.
+    enum Presence: Sendable, Hashable {
+        case required
+        /// May be left out; the words say what that means.
+        case optional(absent: String)
+        /// Counts as this TOML value when left out.
+        case standard(literal: String)
+    }
+
+    let section: Section
+    let name: String
+    let allowed: String
+    /// An allowed value as TOML.
+    let example: String
+    let presence: Presence
+    let explanation: String
+
+    /// `[section].name`, as messages name the key.
+    var path: String { section == .top ? name : "[\(section.rawValue)].\(name)" }
+}
+
+/// A key of the file with the type of its values. `Keys` holds them all.
+struct Key<Value: Sendable>: Sendable {
+    let row: KeyRow
+    let form: ValueForm<Value>
+
+    static func required(_ section: Section, _ name: String, _ form: ValueForm<Value>, _ explanation: String) -> Key {
+        Key(section, name, form, .required, explanation)
+    }
+
+    /// - Parameter absent: what it means when the key is left out.
+    static func optional(_ section: Section, _ name: String, _ form: ValueForm<Value>, absent: String, _ explanation: String) -> Key {
+        Key(section, name, form, .optional(absent: absent), explanation)
+    }
+
+    fileprivate init(_ section: Section, _ name: String, _ form: ValueForm<Value>, _ presence: KeyRow.Presence, _ explanation: String) {
+        row = KeyRow(section: section, name: name, allowed: form.allowed, example: form.example, presence: presence, explanation: explanation)
+        self.form = form
+    }
+}
+
+/// A key with a value that counts when it is left out.
+struct StandardKey<Value: Sendable>: Sendable {
+    let key: Key<Value>
+    let standard: Value
+
+    init(_ section: Section, _ name: String, _ form: ValueForm<Value>, standard: Value, _ explanation: String) {
+        key = Key(section, name, form, .standard(literal: form.write(standard)), explanation)
+        self.standard = standard
+    }
+
+    var row: KeyRow { key.row }
+}

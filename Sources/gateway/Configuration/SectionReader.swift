@@ -1,0 +1,111 @@
+/// What is found while a file is read: findings, and which values count.
+final class Findings {
+    private(set) var diagnostics: [Diagnostic] = []
+    private(set) var settings: [Setting] = []
+
+    func error(_ code: Diagnostic.Code, at position: SourcePosition, _ message: String) {
+        diagnostics.append(Diagnostic(severity: .error, code: code, position: position, message: message))
+    }
+
+    func warning(_ code: Diagnostic.Code, at position: SourcePosition, _ message: String) {
+        diagnostics.append(Diagnostic(severity: .warning, code: code, position: position, message: message))
+    }
+
+    var haveError: Bool { diagnostics.contains { $0.severity == .error } }
+
+    /// The findings as somebody meets them who reads the file from its top.
+    var inOrder: [Diagnostic] {
+        let numbered = diagnostics.enumerated().sorted { left, right in
+            let a = left.element.position, b = right.element.position
+            return (a.line, a.column, left.offset) < (b.line, b.column, right.offset)
+        }
+        return numbered.map(\.element)
+    }
+
+    func note(_ setting: Setting) { settings.append(setting) }
+}
+
+/// A value with the place at which the file gives it; without one when it is a default.
+struct Placed<Value> {
+    let value: Value
+    let position: SourcePosition
+}
+
+/// Reads the keys of one table of the file. Every key that the table of keys does not have is an error at once.
+struct SectionReader {
+    /// The section as messages name it: `[uplink]`, `[collar] "front"`.
+    let place: String
+    /// Where the section begins; of one that is not there, where the file begins.
+    let position: SourcePosition
+    private let table: TOMLTable?
+    private let findings: Findings
+
+    /// - Parameters:
+    ///   - table: `nil` when the file does not have the section: all defaults.
+    ///   - number: the place among sections of the same name, from 1, to name one that has no name yet.
+    init(_ section: Section, _ table: TOMLTable?, fileStart: SourcePosition, number: Int = 1, findings: Findings) {
+        self.table = table
+        self.findings = findings
+        position = table?.position ?? fileStart
+        place = Self.place(section, table, number)
+        let known = Keys.rows(of: section).map(\.name)
+        for entry in table?.entries ?? [] where !known.contains(entry.key) {
+            // Sections are read by readers of their own. An empty key names none: it is not the top itself.
+            if section == .top, !entry.key.isEmpty, Section(rawValue: entry.key) != nil { continue }
+            findings.error(.unknownKey, at: entry.keyPosition, UnknownKey.message(entry, in: section, place: place))
+        }
+    }
+
+    /// The key's value; `nil` when it is optional and left out, or wrong and reported.
+    func read<Value>(_ key: Key<Value>) -> Placed<Value>? {
+        if let entry = table?[key.row.name] { return taken(entry, key) }
+        if key.row.presence == .required {
+            findings.error(.missingKey, at: position,
+                           "\(named(key.row)) is missing; add \(key.row.name) = \(key.row.example) (\(key.row.allowed))")
+        } else {
+            findings.note(Setting(place: place, key: key.row.name, literal: nil, origin: .absent))
+        }
+        return nil
+    }
+
+    /// The key's value, or its default when it is left out (and when it is wrong, which is reported and keeps the whole file from being used).
+    func read<Value>(_ key: StandardKey<Value>) -> Value {
+        if let entry = table?[key.row.name] { return taken(entry, key.key)?.value ?? key.standard }
+        findings.note(Setting(place: place, key: key.row.name, literal: key.key.form.write(key.standard), origin: .standard))
+        return key.standard
+    }
+
+    /// Reports the key where it stands, if `wrong`.
+    func refuse(_ wrong: Bool, _ row: KeyRow, _ words: String) {
+        if wrong { findings.error(.conflict, at: position(of: row), "\(named(row)) \(words)") }
+    }
+
+    /// Whether the file has the key, with whatever value.
+    func gives(_ row: KeyRow) -> Bool { table?[row.name] != nil }
+
+    /// Where the file gives the key; where the section begins when it does not.
+    func position(of row: KeyRow) -> SourcePosition { table?[row.name]?.keyPosition ?? position }
+
+    /// The key as messages name it, e.g. `[collar] "front".address`.
+    func named(_ row: KeyRow) -> String { place.isEmpty ? row.name : "\(place).\(row.name)" }
+
+    private func taken<Value>(_ entry: TOMLTable.Entry, _ key: Key<Value>) -> Placed<Value>? {
+        switch key.form.read(entry.value) {
+        case .success(let value):
+            findings.note(Setting(place: place, key: entry.key, literal: key.form.write(value), origin: .file(entry.keyPosition)))
+            return Placed(value: value, position: entry.keyPosition)
+        case .failure(let refusal):
+            findings.error(refusal.code, at: entry.value.position,
+                           "\(named(key.row)) \(refusal.words); allowed: \(key.row.allowed), e.g. \(key.row.example)")
+            return nil
+        }
+    }
+
+    private static func place(_ section: Section, _ table: TOMLTable?, _ number: Int) -> String {
+        guard section != .top else { return "" }
+        guard section.repeats else { return "[\(section.rawValue)]" }
+        let naming = section == .owner ? Keys.Owner.key.row.name : Keys.Collar.name.row.name
+        guard case .string(let name) = table?[naming]?.value.content else { return "[\(section.rawValue)] #\(number)" }
+        return "[\(section.rawValue)] \(quoted(name))"
+    }
+}

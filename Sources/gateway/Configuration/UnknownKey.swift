@@ -1,0 +1,42 @@
+/// What to say about a key that nobody knows. It is never ignored: a misspelt key would be a setting that silently does not hold.
+enum UnknownKey {
+    static func message(_ entry: TOMLTable.Entry, in section: Section, place: String) -> String {
+        let what = "\(place.isEmpty ? "" : "\(place).")\(bareOrQuoted(entry.key)) is not a known key"
+        switch entry.value.content {
+        case .table where section == .top: return unknownSection(entry.key)
+        case .array(let elements) where section == .top && elements.contains(where: \.isTable): return unknownSection(entry.key)
+        default: break
+        }
+        if let owner = Keys.rows.first(where: { $0.name == entry.key }) {
+            let target = owner.section == .top ? "at the top of the file, before the first table" : "in \(owner.section.head)"
+            return "\(what) here; it belongs \(target)"
+        }
+        let names = Keys.rows(of: section).map(\.name)
+        if let nearest = NearestName.of(entry.key, among: names) { return "\(what); did you mean \(tomlString(nearest))?" }
+        return "\(what); known here: \(names.joined(separator: ", "))"
+    }
+
+    private static func unknownSection(_ name: String) -> String {
+        let known = Section.allCases.filter { $0 != .top }
+        let what = "[\(bareOrQuoted(name))] is not a known section"
+        if let nearest = NearestName.of(name, among: known.map(\.rawValue)), let section = Section(rawValue: nearest) {
+            return "\(what); did you mean \(section.head)?"
+        }
+        return "\(what); known: \(known.map(\.head).joined(separator: ", "))"
+    }
+
+    /// The key as TOML would write it: bare if it can be.
+    private static func bareOrQuoted(_ key: String) -> String {
+        let bare = !key.isEmpty && key.utf8.count <= 64 && key.utf8.allSatisfy { byte in
+            let character = Character(Unicode.Scalar(byte))
+            return byte < 0x80 && (character.isLetter || character.isNumber || character == "_" || character == "-")
+        }
+        return bare ? key : quoted(key)
+    }
+}
+
+extension TOMLValue {
+    fileprivate var isTable: Bool {
+        if case .table = content { true } else { false }
+    }
+}

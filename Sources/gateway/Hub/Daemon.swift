@@ -1,0 +1,155 @@
+import Glibc
+import Indicators
+import Platform
+import Radio
+import Uplink
+
+/// The daemon's frame: the loop, the signals, the log, the control socket and the hub.
+enum Daemon {
+    /// How long an orderly end may take before the process ends all the same: systemd's and the installer's patience is 5 s, and nothing that was
+    /// promised depends on the order.
+    private static let stopLimit: UInt32 = 4
+
+    /// Runs until SIGTERM or SIGINT.
+    ///
+    /// - Returns: the program's exit status.
+    static func run(configuration: Configuration) -> CInt {
+        do {
+            // A peer that hangs up is an error of a call, not the end of the process.
+            signal(SIGPIPE, SIG_IGN)
+            let loop = try EpollLoop()
+            let log = try Log(sink: makeSink(), threshold: configuration.logLevel.threshold) { [unowned loop] in loop.now }
+            let outcome = Outcome()
+            try loop.watchSignals([SIGTERM, SIGINT, SIGHUP]) { [unowned loop] number in
+                outcome.signalled(number, loop: loop, log: log)
+            }
+            let storage = try StorageThread()
+            let transport = try CurlTransport(loop: loop, settings: CurlSettings(configuration.uplink))
+            let hub = Hub(configuration: configuration, parts: parts(configuration, loop, storage, transport, log))
+            let server = ControlServer(on: loop, at: configuration.controlSocket, log: log) {
+                await hub.status()
+            } flush: {
+                await hub.flush()
+            }
+            // The socket is also what tells two daemons apart: the second one ends here, before it touches anything.
+            try server.assumeIsolated { try $0.start() }
+            let network = try NetworkWatch(loop: loop) { hub.assumeIsolated { $0.networkChanged() } }
+            outcome.onStop = {
+                network.stop()
+                await server.stop()
+                await hub.stop()
+                await transport.close()
+            }
+            log(.notice, .daemonStarted, "gateway \(Versions.gateway) has started", LogField("VERSION", Versions.gateway))
+            loop.spawn {
+                do {
+                    try await hub.start()
+                } catch {
+                    Output.complain("gateway: \(error)")
+                    outcome.fail(ExitStatus.unavailable, loop: loop)
+                }
+            }
+            loop.run()
+            storage.stop()
+            return outcome.status
+        } catch {
+            Output.complain("gateway: \(error)")
+            return ExitStatus.unavailable
+        }
+    }
+
+    private static func makeSink() throws -> any LogSink {
+        if JournalSink.isConnected(environment: getenv("JOURNAL_STREAM").map { String(cString: $0) }) {
+            return try JournalSink(identifier: "gateway")
+        }
+        return PrefixSink()
+    }
+
+    private static func parts(
+        _ configuration: Configuration, _ loop: EpollLoop, _ storage: StorageThread, _ transport: CurlTransport, _ log: Log
+    ) -> Hub.Parts {
+        Hub.Parts(
+            loop: loop, storage: storage, transport: transport,
+            links: { collar in
+                switch collar.link {
+                case .socket(let path):
+                    return UnixLinkSource(path: path, loop: loop) { error in
+                        log(.debug, .deviceAway, "\(collar.name) does not answer: \(error)", LogField("DEVICE", collar.serial))
+                    }
+                case .bluetooth:
+                    log(.error, .deviceFault, "\(collar.name): this release drives no Bluetooth controller; only collars with a \"socket\" are linked",
+                        LogField("DEVICE", collar.serial))
+                    return NoController(loop: loop)
+                }
+            },
+            wallClock: .system(marker: configuration.clockSource.marker), log: log,
+            leds: configuration.indicators == .terminal ? TerminalOutput() : DarkOutput(),
+            layout: configuration.indicators == .terminal ? .full : .none,
+            random: { SystemRandomNumberGenerator() })
+    }
+
+    /// How the daemon ends. Touched on the loop's thread alone.
+    private final class Outcome: @unchecked Sendable {
+        var onStop: (@Sendable () async -> Void)?
+        private(set) var status = ExitStatus.done
+        private var stopping = false
+
+        func signalled(_ number: CInt, loop: EpollLoop, log: Log) {
+            guard number != SIGHUP else {
+                log(.notice, .daemonStopping, "SIGHUP changes nothing: a changed configuration takes effect at the next start")
+                return
+            }
+            log(.notice, .daemonStopping, "gateway is stopping")
+            stop(loop)
+        }
+
+        func fail(_ status: CInt, loop: EpollLoop) {
+            self.status = status
+            stop(loop)
+        }
+
+        private func stop(_ loop: EpollLoop) {
+            guard !stopping else { return }
+            stopping = true
+            // A disk that does not answer must not keep the process: SIGALRM ends it, as a power cut would.
+            alarm(Daemon.stopLimit)
+            let onStop = self.onStop
+            loop.spawn {
+                await onStop?()
+                loop.stop()
+            }
+        }
+    }
+}
+
+/// Where no controller is, no link comes.
+private struct NoController: LinkSource {
+    let loop: any EventLoop
+
+    func nextLink() async throws -> Link {
+        while true { try await loop.sleep(for: .seconds(86_400)) }
+    }
+}
+
+/// A board without LEDs.
+private struct DarkOutput: LEDOutput {
+    mutating func set(_ led: LED, lit: Bool) {}
+    mutating func close() {}
+}
+
+extension CurlSettings {
+    init(_ uplink: Configuration.Uplink) {
+        self.init(
+            trust: uplink.caFile.map { .file($0) } ?? .system, pinnedPublicKey: uplink.pin, connectTimeout: uplink.connectTimeout,
+            totalTimeout: uplink.requestTimeout, lowSpeedBytes: Int(uplink.lowSpeedLimit), lowSpeedTime: uplink.lowSpeedTime,
+            userAgent: "gateway/\(Versions.gateway)")
+    }
+}
+
+extension CollarProfile {
+    init(_ collar: Configuration.Collar) {
+        self.init(
+            service: collar.service, heartbeat: collar.heartbeat, windows: collar.windows, control: collar.control,
+            security: collar.security == .encrypted ? .encrypted : .none)
+    }
+}

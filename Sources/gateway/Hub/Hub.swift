@@ -1,0 +1,291 @@
+import Indicators
+import Outbox
+import Platform
+import Radio
+import Uplink
+
+/// The one place where radio, outbox, uplink and indicators meet: it carries values from one to the other and decides nothing that a machine
+/// below can decide.
+///
+/// Wake-up → reconcile → store → deliver → settle → clear. The agents do the first three and the last for their collars, the
+/// uplink delivers, and what it reports becomes transactions of the outbox.
+actor Hub {
+    /// What the hub is made of besides its configuration; tests put virtual parts in their places.
+    struct Parts: Sendable {
+        let loop: any EventLoop
+        /// The thread that may block.
+        let storage: any SerialExecutor
+        let transport: any HTTPTransport
+        /// Where the links to one collar come from.
+        let links: @Sendable (Configuration.Collar) throws -> any LinkSource
+        let wallClock: WallClock
+        let log: Log
+        let leds: any LEDOutput
+        let layout: LEDLayout
+        /// Makes a generator of random numbers.
+        let random: @Sendable () -> any RandomNumberGenerator & Sendable
+    }
+
+    /// How often an unsynchronised clock is looked at again.
+    private static let clockInterval = Duration.seconds(10)
+
+    let configuration: Configuration
+    let parts: Parts
+    let started: BootInstant
+
+    private(set) var agents: [String: CollarAgent] = [:]
+    private var store: StoreKeeper?
+    private var broker: PlaceBroker?
+    private var uplink: Uplink?
+    private var board: IndicatorBoard?
+
+    private var clockTimer: TimerID?
+    private var awayTimer: TimerID?
+    private var synchronised = false
+    private var running = false
+    private var refreshing = false
+    private var refreshWanted = false
+    /// The most windows that an owner's backend takes at a time, as far as it was learned.
+    private var limits: [String: Int] = [:]
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { parts.loop.asUnownedSerialExecutor() }
+
+    init(configuration: Configuration, parts: Parts) {
+        self.configuration = configuration
+        self.parts = parts
+        started = parts.loop.now
+    }
+
+    // MARK: Life
+
+    /// Starts every part. Returns when the outbox has been opened or has failed to; collars are looked for either way.
+    ///
+    /// - Throws: `UplinkError` when the backend's address cannot be used; what `Parts.links` throws.
+    func start() async throws {
+        running = true
+        synchronised = parts.wallClock.read().synchronised
+        let board = IndicatorBoard(loop: parts.loop, output: parts.leds, layout: parts.layout)
+        self.board = board
+        await board.set(.starting)
+        let owners = Set(configuration.owners.map(\.key))
+        let store = StoreKeeper(
+            loop: parts.loop, storage: parts.storage, directory: configuration.outboxDirectory, owners: owners, log: parts.log, random: parts.random
+        ) { [weak self] in self?.assumeIsolated { $0.storeChanged() } }
+        self.store = store
+        broker = PlaceBroker(loop: parts.loop, places: Places(owners: owners.count)) { [weak self] device in
+            self?.assumeIsolated { $0.wake(device) }
+        } onLineChanged: { [weak self] in
+            self?.assumeIsolated { $0.lineChanged() }
+        }
+        uplink = try makeUplink(store)
+        try makeAgents(owners, store: store)
+        await store.open()
+        for agent in agents.values { await agent.start() }
+        await uplink?.flush(.start)
+        watchClock()
+        refresh()
+    }
+
+    /// Ends every part in order: no new reads, no new requests, then the books.
+    func stop() async {
+        running = false
+        if let clockTimer { parts.loop.cancel(clockTimer) }
+        if let awayTimer { parts.loop.cancel(awayTimer) }
+        for agent in agents.values { await agent.stop() }
+        await uplink?.stop()
+        await store?.close()
+        await board?.stop()
+    }
+
+    /// The operator wants everything read and sent now.
+    @discardableResult
+    func flush() async -> FlushReport {
+        for agent in agents.values { await agent.flush() }
+        await uplink?.flush(.requested)
+        let queued = await store?.snapshot?.queued ?? []
+        return FlushReport(owners: configuration.owners.count, entries: queued.count)
+    }
+
+    /// The kernel has got an address or a route.
+    func networkChanged() {
+        guard running else { return }
+        parts.loop.spawn { await self.uplink?.flush(.networkBack) }
+    }
+
+    private func makeUplink(_ store: StoreKeeper) throws -> Uplink {
+        let queue = OutboxDeliveryQueue(store: store, log: parts.log) { [weak self] device in
+            self?.assumeIsolated { $0.wake(device, settled: true) }
+        }
+        return Uplink(
+            loop: parts.loop, transport: parts.transport, queue: queue, settings: try UplinkSettings(configuration), wallClock: parts.wallClock,
+            random: parts.random(), log: parts.log
+        ) { [weak self] event in self?.assumeIsolated { $0.heard(event) } }
+    }
+
+    private func makeAgents(_ owners: Set<String>, store: StoreKeeper) throws {
+        guard let broker else { return }
+        for collar in configuration.collars {
+            let services = CollarAgent.Services(
+                loop: parts.loop, store: store, places: broker, wallClock: parts.wallClock, log: parts.log,
+                isDraining: { [weak self] in await self?.isDraining(collar.owner) ?? false },
+                batchLimit: { [weak self] owner in await self?.batchLimit(owner) ?? OutboxSettings.windowLimit }
+            ) { [weak self] event in self?.assumeIsolated { $0.heard(event) } }
+            agents[collar.serial] = CollarAgent(
+                device: collar, source: try parts.links(collar), owners: owners, sync: configuration.sync, services: services)
+        }
+    }
+
+    // MARK: What the parts tell
+
+    private func heard(_ event: CollarAgent.Event) {
+        guard running else { return }
+        switch event {
+        case .changed: break
+        case .linked: parts.loop.spawn { await self.uplink?.flush(.deviceLinked) }
+        case .stored: parts.loop.spawn { await self.board?.show(.batchRead) }
+        }
+        lookAtClock()
+        refresh()
+    }
+
+    private func heard(_ event: UplinkEvent) {
+        guard running else { return }
+        switch event {
+        case .limitLearned(let owner, let windows): limits[owner] = windows
+        case .settled(let owner, let entry, let receipt), .partSettled(let owner, let entry, _, let receipt):
+            if !receipt.rejected.isEmpty {
+                let codes = Set(receipt.rejected.map(\.code)).sorted().joined(separator: ", ")
+                parts.log(.warning, .windowsRejected, "the backend rejected \(receipt.rejected.count) windows of entry \(entry) (\(codes)); they are kept here",
+                          LogField("OWNER", owner), LogField("ENTRY", entry))
+            }
+        default: break
+        }
+        refresh()
+    }
+
+    /// The queue changed, or whether it can be used: those who work on it are shown how it is now.
+    private func storeChanged() {
+        guard running, let store else { return }
+        if let queued = store.assumeIsolated({ $0.snapshot?.queued }) {
+            broker?.assumeIsolated { $0.update(queued: queued) }
+            uplink?.assumeIsolated { $0.setEntries(queued.map(QueuedEntry.init)) }
+        }
+        refresh()
+    }
+
+    private func lineChanged() {
+        parts.loop.spawn {
+            let full = await self.broker?.isFull ?? false
+            self.parts.log(full ? .warning : .notice, full ? .queueFull : .queueFree,
+                           full ? "the queue is full: collars keep what they have until entries are delivered" : "the queue has room again")
+        }
+        refresh()
+    }
+
+    private func wake(_ device: String, settled: Bool = false) {
+        guard running, let agent = agents[device] else { return }
+        parts.loop.spawn {
+            if settled { await agent.booksChanged() } else { await agent.wake() }
+        }
+    }
+
+    // MARK: What the agents ask
+
+    /// Whether an owner's entries leave the queue, or none is there.
+    private func isDraining(_ owner: String) async -> Bool {
+        let lane = await uplink?.lanes.first { $0.owner == owner }
+        return lane?.lastError == nil
+    }
+
+    private func batchLimit(_ owner: String) -> Int {
+        max(1, min(OutboxSettings.windowLimit, limits[owner] ?? OutboxSettings.windowLimit))
+    }
+
+    // MARK: The clock
+
+    /// Until the clock is set it is looked at again and again; afterwards never.
+    private func watchClock() {
+        guard running, !synchronised, clockTimer == nil else { return }
+        clockTimer = parts.loop.schedule(after: Self.clockInterval) { [weak self] in
+            self?.assumeIsolated { hub in
+                hub.clockTimer = nil
+                hub.lookAtClock()
+                hub.watchClock()
+            }
+        }
+    }
+
+    private func lookAtClock() {
+        guard !synchronised, parts.wallClock.read().synchronised else { return }
+        synchronised = true
+        parts.log(.notice, .clockSet, "the clock has been set")
+        parts.loop.spawn { await self.uplink?.clockChanged() }
+        refresh()
+    }
+
+    // MARK: The LEDs
+
+    /// Works out anew what the LEDs show. Requests that come meanwhile become one.
+    private func refresh() {
+        refreshWanted = true
+        guard !refreshing else { return }
+        refreshing = true
+        parts.loop.spawn { await self.refreshBoard() }
+    }
+
+    private func refreshBoard() async {
+        while refreshWanted, running {
+            refreshWanted = false
+            let view = await view()
+            let now = parts.loop.now
+            await board?.set(view.conditions(now: now))
+            scheduleAway(view, now)
+        }
+        refreshing = false
+    }
+
+    /// A device's long absence is noticed although nothing happens.
+    private func scheduleAway(_ view: HubView, _ now: BootInstant) {
+        if let awayTimer { parts.loop.cancel(awayTimer) }
+        awayTimer = view.nextAway(after: now).map { moment in
+            parts.loop.schedule(at: moment) { [weak self] in self?.assumeIsolated { $0.refresh() } }
+        }
+    }
+
+    /// Everything that status and LEDs are made from, at one moment.
+    func view() async -> HubView {
+        var view = HubView(configuration: configuration, wall: parts.wallClock.read())
+        if let store {
+            view.snapshot = await store.snapshot
+            view.opening = await store.report
+            switch await store.state {
+            case .opening: break
+            case .open: view.isOpen = true
+            case .faulted(let error): view.fault = error
+            }
+        }
+        view.isFull = await broker?.isFull ?? false
+        view.lanes = await uplink?.lanes ?? []
+        for collar in configuration.collars {
+            if let agent = agents[collar.serial] { view.collars.append((collar, await agent.report)) }
+        }
+        view.shown = await board?.shown ?? []
+        return view
+    }
+
+    /// What `gateway status` shows.
+    func status() async -> StatusReport {
+        await view().report(started: started, now: parts.loop.now)
+    }
+}
+
+extension UplinkSettings {
+    /// - Throws: `UplinkError` when the base is no https URL.
+    init(_ configuration: Configuration) throws(UplinkError) {
+        let tokenFiles = Dictionary(uniqueKeysWithValues: configuration.owners.map { ($0.key, $0.tokenFile) })
+        let uplink = configuration.uplink
+        try self.init(
+            base: uplink.base, tokenFiles: tokenFiles,
+            policy: RetryPolicy(backoffBase: uplink.backoff, maximumDelay: uplink.holdMax, flushInterval: uplink.flushInterval))
+    }
+}

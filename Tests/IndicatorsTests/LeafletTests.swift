@@ -1,0 +1,67 @@
+import Glibc
+import Platform
+import Testing
+
+@testable import Indicators
+
+/// The page for the family says what the code does.
+@Suite("docs/leds.md")
+struct LeafletTests {
+    /// The page's sections by the first word of their headings, each as its lines.
+    private func sections() throws -> [String: [String]] {
+        let path = String(#filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3).joined(separator: "/")) + "/docs/leds.md"
+        let raw = open(path, O_RDONLY | O_CLOEXEC)
+        try #require(raw >= 0, "\(path) cannot be opened")
+        let file = Descriptor(owning: raw)
+        let text = String(decoding: try #require(try file.read(upTo: 100_000)), as: UTF8.self)
+        var sections: [String: [String]] = [:]
+        var heading = ""
+        for line in text.split(separator: "\n") {
+            if line.hasPrefix("## ") { heading = String(line.dropFirst(3).prefix { $0 != ":" && $0 != "," }) }
+            sections[heading, default: []].append(String(line))
+        }
+        return sections
+    }
+
+    /// How the page puts a pattern.
+    private func wording(_ pattern: LEDPattern) -> (words: String, drawing: String) {
+        switch pattern {
+        case .on: ("on", "`██████████████`")
+        case .onWithDip: ("on, a wink every 10 s", "`██████████·██`")
+        case .onDippingWithBatches: ("on, with a wink now and then", "`████·████·███`")
+        case .even: ("even, slow blinking", "`███···███···`")
+        case .flashes(let count):
+            ("\(count) flash\(count > 1 ? "es" : "")",
+             "`" + Array(repeating: "█", count: count).joined(separator: "·") + String(repeating: "·", count: 15) + "`")
+        }
+    }
+
+    @Test("each LED's table has a row for every pattern that it can show, drawn, and no other", arguments: [
+        (LED.status, "Left"), (.radio, "Middle"), (.uplink, "Right")
+    ])
+    func tables(_ led: LED, _ heading: String) throws {
+        let lines = try #require(try sections()[heading])
+        let rows = lines.prefix { !$0.hasPrefix("Now and then") }.filter { $0.hasPrefix("| ") && !$0.hasPrefix("| light") }
+        let patterns = Set(LEDPriority.of(led).order.map(\.pattern))
+        for pattern in patterns {
+            let (words, drawing) = wording(pattern)
+            let row = "| \(words) \(drawing) |"
+            #expect(rows.filter { $0.hasPrefix(row) }.count == 1, "\(row)")
+        }
+        // The status LED has one row more: that of a box that hangs.
+        #expect(rows.count == patterns.count + (led == .status ? 1 : 0))
+    }
+
+    @Test("the order of a single light is the order of the code")
+    func single() throws {
+        let lines = try #require(try sections()["A box with one light"])
+        let listed = lines.filter { $0.first?.isNumber == true }.map { $0.drop { $0 != " " }.dropFirst() }
+        var expected: [String] = []
+        for state in LEDPriority.single.order {
+            let words = state.pattern == .even ? "even blinking" : wording(state.pattern).words
+            if expected.last != words { expected.append(words) }
+        }
+        #expect(listed.count == expected.count)
+        for (line, words) in zip(listed, expected) { #expect(line.hasPrefix("\(words):"), "\(line)") }
+    }
+}

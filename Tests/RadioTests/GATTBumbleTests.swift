@@ -1,0 +1,182 @@
+import Glibc
+import Platform
+import Synchronization
+import Testing
+
+@testable import Radio
+
+/// Bumble's attribute server in a process of its own, at the other end of a packet socket.
+private struct BumblePeer {
+    /// The interpreter that has `Tests/Peers/requirements.txt`; `nil` when the environment names none.
+    static var python: String? { getenv("HUB_TEST_PYTHON").map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 } }
+    /// On the build server nothing is skipped.
+    static var required: Bool { getenv("CI").map { String(cString: $0) } == "true" }
+
+    private let process: pid_t
+
+    /// - Returns: the peer, and our end of the connection.
+    static func start(sourceFile: String = #filePath) throws -> (peer: BumblePeer, socket: CInt) {
+        let python = try #require(Self.python, "HUB_TEST_PYTHON names no interpreter with Tests/Peers/requirements.txt")
+        let tests = sourceFile.split(separator: "/", omittingEmptySubsequences: false).dropLast(2).joined(separator: "/")
+        let (ours, theirs) = try packetPair()
+        let inherited = Descriptor(owning: theirs)
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        // As 3 it is open across exec; the original is not.
+        posix_spawn_file_actions_adddup2(&actions, inherited.raw, 3)
+        let words = [python, tests + "/Peers/bumble_gatt_peer.py", "3"]
+        var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        var process: pid_t = 0
+        let code = posix_spawn(&process, python, &actions, nil, &arguments, environ)
+        guard code == 0 else {
+            _ = close(ours)
+            throw SystemError("posix_spawn", code: code, subject: python)
+        }
+        return (BumblePeer(process: process), ours)
+    }
+
+    /// Waits for the peer to end, which it does when the connection has.
+    func finish() -> CInt {
+        var status: CInt = 0
+        _ = retryOnInterrupt { waitpid(process, &status, 0) }
+        return status
+    }
+}
+
+@Suite("Against Bumble's attribute server",
+       .enabled(if: BumblePeer.python != nil || BumblePeer.required, "HUB_TEST_PYTHON names no interpreter with Tests/Peers/requirements.txt"))
+struct GATTBumbleTests {
+    private static func uuid(_ number: String) -> BluetoothUUID { BluetoothUUID("6f1e\(number)-2c4b-4d1e-9f3a-8a5b7c9d1e20")! }
+
+    private func withPeer(receiveMTU: UInt16 = 517, _ body: @escaping @Sendable (GATTClient) async throws -> Void) throws {
+        let loop = try EpollLoop()
+        let (peer, socket) = try BumblePeer.start()
+        var configuration = GATTClientConfiguration()
+        configuration.receiveMTU = receiveMTU
+        let client = GATTClient(descriptor: Descriptor(owning: socket), loop: loop, configuration: configuration)
+        let recorder = UpdateRecorder()
+        let outcome = Result {
+            try loop.run {
+                try await client.start(onClose: recorder.ended)
+                try await body(client)
+            }
+        }
+        try loop.run { await client.close("the test is over") }
+        #expect(peer.finish() == 0)
+        try outcome.get()
+    }
+
+    private static func collar(_ client: GATTClient) async throws -> [BluetoothUUID: GATTCharacteristic] {
+        let services = try await client.discoverPrimaryServices(uuid("0001"))
+        let service = try #require(services.first)
+        let characteristics = try await client.discoverCharacteristics(of: service)
+        return Dictionary(characteristics.map { ($0.uuid, $0) }) { first, _ in first }
+    }
+
+    @Test("its whole database is discovered, at the default MTU and after the exchange", arguments: [false, true])
+    func discovery(exchanging: Bool) throws {
+        try withPeer { client in
+            if exchanging {
+                let mtu = try await client.exchangeMTU()
+                #expect(mtu == 517)
+            }
+            let services = try await client.discoverPrimaryServices()
+            #expect(services.map(\.uuid) == [.uuid16(0x180A), .uuid16(0x180F), Self.uuid("0001")])
+            let battery = try await client.discoverPrimaryServices(.uuid16(0x180F))
+            #expect(battery == [services[1]])
+            let absent = try await client.discoverPrimaryServices(.uuid16(0x1810))
+            #expect(absent.isEmpty)
+            let characteristics = try await client.discoverCharacteristics(of: services[2])
+            #expect(characteristics.map(\.uuid) == ["0002", "0003", "0004", "0005", "0006", "0007"].map(Self.uuid))
+            #expect(characteristics.map(\.properties) == [.notify, [.write, .indicate], [.read, .write], .read, [.read, .writeWithoutResponse], .read])
+            #expect(characteristics.last?.endHandle == services[2].endHandle)
+            let descriptors = try await client.discoverDescriptors(of: characteristics[0])
+            #expect(descriptors.map(\.uuid) == [.uuid16(0x2901), .clientCharacteristicConfiguration])
+            let none = try await client.discoverDescriptors(of: characteristics[2])
+            #expect(none.isEmpty)
+        }
+    }
+
+    @Test("a long value is read whole at every MTU, and read back after a write", arguments: [UInt16(23), 185, 247, 301, 302, 517])
+    func longValue(mtu: UInt16) throws {
+        try withPeer(receiveMTU: mtu) { client in
+            let handle = try #require(try await Self.collar(client)[Self.uuid("0004")]?.valueHandle)
+            let effective = try await client.exchangeMTU()
+            #expect(effective == mtu)
+            let whole = try await client.read(handle)
+            #expect(whole == (0..<300).map { UInt8($0 % 256) })
+            let longest = [UInt8](repeating: 9, count: min(Int(mtu) - 3, 512))
+            try await client.write(longest, to: handle)
+            let back = try await client.read(handle)
+            #expect(back == longest)
+        }
+    }
+
+    @Test("refusals come as the errors that they are")
+    func refusals() throws {
+        try withPeer { client in
+            let found = try await Self.collar(client)
+            let locked = try #require(found[Self.uuid("0005")]).valueHandle
+            let refusedRead = await gattFailure { _ = try await client.read(locked) }
+            #expect(refusedRead == GATTError(.att(.insufficientEncryption, request: .readRequest, handle: locked)))
+            let nowhere = await gattFailure { _ = try await client.read(0x0FFF) }
+            #expect(nowhere?.attCode == .invalidHandle)
+            let writtenNowhere = await gattFailure { try await client.write([1], to: 0x0FFF) }
+            #expect(writtenNowhere == GATTError(.att(.invalidHandle, request: .writeRequest, handle: 0x0FFF)))
+        }
+    }
+
+    @Test("a write without response arrives")
+    func command() throws {
+        try withPeer { client in
+            let handle = try #require(try await Self.collar(client)[Self.uuid("0006")]).valueHandle
+            try await client.writeWithoutResponse([1, 2, 3], to: handle)
+            // Bumble serves what comes in the order in which it came.
+            let stored = try await client.read(handle)
+            #expect(stored == [1, 2, 3])
+        }
+    }
+
+    @Test("notifications come in order and before the indication, and the next indication after its confirmation")
+    func updates() throws {
+        try withPeer { client in
+            _ = try await client.exchangeMTU()
+            let found = try await Self.collar(client)
+            let stream = try #require(found[Self.uuid("0002")])
+            let control = try #require(found[Self.uuid("0003")])
+            let (updates, continuation) = AsyncStream.makeStream(of: ValueUpdate.self)
+            try await client.subscribe(to: stream, as: .notifications) { continuation.yield($0) }
+            try await client.subscribe(to: control, as: .indications) { continuation.yield($0) }
+            try await client.write([0x01, 200], to: control.valueHandle)
+            var received: [ValueUpdate] = []
+            for await update in updates {
+                received.append(update)
+                if update.isIndication { try await client.confirmIndication() }
+                if update.value == [0x81] { break }
+            }
+            let notifications: [[UInt8]] = (0..<200).map { (number: UInt8) in [UInt8](repeating: number, count: 100) }
+            #expect(received.prefix(200).map(\.value) == notifications)
+            #expect(received.dropFirst(200).map(\.value) == [[0x80, 200], [0x81]])
+            #expect(received.dropFirst(200).allSatisfy { $0.handle == control.valueHandle && $0.isIndication })
+            try await client.unsubscribe(from: stream)
+            try await client.unsubscribe(from: control)
+        }
+    }
+
+    @Test("the peer's own requests are answered in between")
+    func peerAsks() throws {
+        try withPeer { client in
+            let found = try await Self.collar(client)
+            let control = try #require(found[Self.uuid("0003")]).valueHandle
+            try await client.write([0x02] + hex("02 F7 00"), to: control)
+            try await client.write([0x02] + hex("10 01 00 FF FF 00 28"), to: control)
+            try await client.write([0x02] + hex("08 01 00 FF FF 00 2A"), to: control)
+            let heard = try await client.read(try #require(found[Self.uuid("0007")]).valueHandle)
+            #expect(hexText(heard) == "03 03 05 02 05 01 10 01 00 0A 05 01 08 01 00 0A")
+            let mtu = await client.mtu
+            #expect(mtu == 247)
+        }
+    }
+}
