@@ -2,6 +2,8 @@
 public struct CollarFaults: Sendable, Hashable {
     /// Each second of a link: the link drops.
     public var linkDropPerSecond = 0.0
+    /// Each second of a link: nothing passes any more, until the supervision timeout ends the link.
+    public var supervisionTimeoutPerSecond = 0.0
     /// Each second of a link: heartbeats stop until the link ends, which stays up.
     public var silencePerSecond = 0.0
     /// Each second: the battery is changed. The link drops, the clock is not set, the address is another.
@@ -49,6 +51,7 @@ public struct CollarFaults: Sendable, Hashable {
     public static let mild: CollarFaults = {
         var faults = CollarFaults()
         faults.linkDropPerSecond = 0.01
+        faults.supervisionTimeoutPerSecond = 0.003
         faults.silencePerSecond = 0.003
         faults.batteryChangePerSecond = 0.001
         faults.linkDropPerWindow = 0.000_3
@@ -68,6 +71,7 @@ public struct CollarFaults: Sendable, Hashable {
     public static let harsh: CollarFaults = {
         var faults = CollarFaults()
         faults.linkDropPerSecond = 0.05
+        faults.supervisionTimeoutPerSecond = 0.01
         faults.silencePerSecond = 0.01
         faults.batteryChangePerSecond = 0.003
         faults.formatPerSecond = 0.000_5
@@ -97,5 +101,5 @@ public struct CollarFaults: Sendable, Hashable {
     }
 
     /// Whether anything happens by the second.
-    var ticks: Bool { linkDropPerSecond + silencePerSecond + batteryChangePerSecond + formatPerSecond > 0 }
+    var ticks: Bool { linkDropPerSecond + supervisionTimeoutPerSecond + silencePerSecond + batteryChangePerSecond + formatPerSecond > 0 }
 }

@@ -19,6 +19,8 @@ final class CollarLink {
     var watchesWritable = false
     var heartbeat: TimerID?
     var silent = false
+    /// Stands while nothing passes any more: the link is lost when it fires.
+    var supervision: TimerID?
     var confirmationTimer: TimerID?
     /// When the next window of a read with a bounded rate may go.
     var nextWindowAt: BootInstant?

@@ -36,12 +36,17 @@ extension SimulatedCollar {
         let faults = configuration.faults
         // Every second rolls every die, so that a fault that had no link to happen to does not move the others.
         let drops = dice.roll(faults.linkDropPerSecond, .second)
+        let fades = dice.roll(faults.supervisionTimeoutPerSecond, .second)
         let falls = dice.roll(faults.silencePerSecond, .second)
         let changes = dice.roll(faults.batteryChangePerSecond, .second)
         let formats = dice.roll(faults.formatPerSecond, .second)
         if falls, link != nil {
             count("silence")
             silence()
+        }
+        if fades, let link, link.supervision == nil {
+            count("supervision-timeout")
+            fade()
         }
         if drops, link != nil {
             count("link-drop")

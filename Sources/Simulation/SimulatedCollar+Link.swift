@@ -34,7 +34,7 @@ extension SimulatedCollar {
         guard let link else { return }
         self.link = nil
         loop.unwatch(link.descriptor.raw)
-        for timer in [link.heartbeat, link.confirmationTimer, link.rateTimer] {
+        for timer in [link.heartbeat, link.confirmationTimer, link.rateTimer, link.supervision] {
             if let timer { loop.cancel(timer) }
         }
         held = nil
@@ -45,6 +45,13 @@ extension SimulatedCollar {
     /// Sends no heartbeat until the link ends.
     public func silence() {
         link?.silent = true
+    }
+
+    /// The hub goes out of range: nothing passes in either direction, and after the supervision timeout the link is lost.
+    public func fade() {
+        guard let link, link.supervision == nil else { return }
+        loop.unwatch(link.descriptor.raw)
+        link.supervision = loop.schedule(after: configuration.supervisionTimeout) { [weak self] in self?.assumeIsolated { $0.dropLink() } }
     }
 
     /// Ends or begins the encryption of the link.
@@ -67,7 +74,7 @@ extension SimulatedCollar {
 
     private func takeIn() {
         for _ in 0..<Self.batch {
-            guard let link else { return }
+            guard let link, link.supervision == nil else { return }
             do throws(SystemError) {
                 guard let pdu = try link.descriptor.read(upTo: 1_024) else { return }
                 if pdu.isEmpty {
@@ -173,7 +180,7 @@ extension SimulatedCollar {
     /// Sends what waits and what the running read gives, until the socket is full or nothing is left.
     func pump() {
         var windows = 0
-        while let link {
+        while let link, link.supervision == nil {
             if let first = link.outgoing.first {
                 guard send(first, link) else { return wantWritable(true) }
                 continue

@@ -19,6 +19,8 @@ public struct CollarConfiguration: Sendable {
     public var heartbeatInterval = Duration.seconds(5)
     /// The collar's side of the MTU exchange.
     public var mtu: UInt16 = 517
+    /// How long a link that has faded stays up before it is lost (Core, Vol 6, Part B, 4.5.2).
+    public var supervisionTimeout = Duration.seconds(6)
     /// The collar sends an Exchange MTU Request of its own on each link.
     public var asksForMTU = false
     /// What the clock shows at the start, seconds since 1970; `nil` for a clock that is not set.
@@ -156,7 +158,9 @@ public actor SimulatedCollar {
     private func produceNext(at deadline: BootInstant) {
         productionTimer = loop.schedule(at: deadline) { [weak self] in
             self?.assumeIsolated { collar in
-                collar.state.flash.append(time: collar.state.clock.time(at: deadline))
+                // A window is stored at its end and stamped with its start.
+                let start = BootInstant(nanoseconds: deadline.nanoseconds - collar.configuration.windowInterval.saturatingNanoseconds)
+                collar.state.flash.append(time: collar.state.clock.time(at: start))
                 collar.produceNext(at: deadline + collar.configuration.windowInterval)
             }
         }

@@ -153,7 +153,7 @@ struct FaultTests {
     @Test("faults by the second drop the link, silence it, change the battery and format the log")
     func bySecond() throws {
         for (name, adjust) in [
-            ("link-drop", { $0.linkDropPerSecond = 1 }), ("silence", { $0.silencePerSecond = 1 }),
+            ("link-drop", { $0.linkDropPerSecond = 1 }), ("supervision-timeout", { $0.supervisionTimeoutPerSecond = 1 }), ("silence", { $0.silencePerSecond = 1 }),
             ("battery-change", { $0.batteryChangePerSecond = 1 }), ("format", { $0.formatPerSecond = 1 })
         ] as [(String, (inout CollarFaults) -> Void)] {
             let bench = try Bench(backlog: 3) { adjust(&$0.faults) }

@@ -150,6 +150,31 @@ struct LinkTests {
         #expect(next.windows.isEmpty && bench.books.links == 2)
     }
 
+    @Test("a link that fades passes nothing in either direction, and is lost after the supervision timeout")
+    func fade() throws {
+        let bench = try Bench(backlog: 20)
+        let hub = try bench.hub()
+        bench.ask { $0.fade() }
+        #expect(try hub.read(log: bench.books.log, first: 0, count: 20) == [])
+        try hub.settle(.milliseconds(5_900))
+        #expect(hub.received.isEmpty && !hub.ended && bench.ask { $0.isLinked })
+        try hub.settle(.milliseconds(200))
+        #expect(hub.ended && !bench.ask { $0.isLinked })
+        #expect(bench.books.reads == 0)
+        #expect(try bench.hub().request([2]) == [[0x80, 2, 0]])
+    }
+
+    @Test("windows follow the backlog second by second")
+    func stamps() throws {
+        let bench = try Bench(backlog: 2)
+        bench.ask { $0.start() }
+        bench.loop.advance(by: .seconds(2))
+        bench.ask { $0.stop() }
+        let log = bench.books.log
+        let stamps = (UInt32(0)..<4).compactMap { sequence in bench.ask { $0.window(log: log, sequence: sequence) } }.map { word($0[4..<8]) }
+        #expect(stamps == [1_749_999_998, 1_749_999_999, 1_750_000_000, 1_750_000_001])
+    }
+
     @Test("a new battery drops the link, changes the address and forgets the time, but no window")
     func batteryChange() throws {
         let bench = try Bench(backlog: 20)

@@ -17,9 +17,7 @@ struct OutboxDeliveryQueue: DeliveryQueue {
             return nil
         } catch let error as OutboxError where error.code == .damagedEntry {
             // The windows are still on the collar: nothing of a quarantined range is cleared.
-            log(.error, .entryDamaged, "entry \(id.text): \(error)", LogField("CODE", error.code.rawValue), LogField("ENTRY", id.text))
-            try await make(.quarantine(id, reason: error.code.rawValue))
-            return nil
+            throw UplinkError.unsendable("\(error)")
         }
     }
 
@@ -36,9 +34,10 @@ struct OutboxDeliveryQueue: DeliveryQueue {
             try await make(.attemptFailed(id, code: code, exhausted: exhausted))
         case .rekey:
             try await make(.rekey(id))
-        case .split(_, let part, let parts):
-            try await make(.split(id, Self.ranges(of: try await head(id), replacing: part, with: parts.map(\.count))))
-        case .quarantine(_, _, let code, _):
+        case .split(_, let parts):
+            let first = try await head(id).first
+            try await make(.split(id, parts.map { PartRange(first: first + UInt64($0.offset), count: $0.count) }))
+        case .quarantine(_, let code, _):
             try await make(.quarantine(id, reason: code))
         }
     }
@@ -70,21 +69,6 @@ struct OutboxDeliveryQueue: DeliveryQueue {
             id: head.id.text, key: key, owner: head.owner, device: head.device, log: head.log, first: SequenceNumber.wire(start), count: count,
             body: whole ? entry.body : Array(entry.body[offset..<offset + count * OutboxSettings.windowSize]),
             gaps: gaps.map(DeliveryGap.init), damaged: Set(damaged), received: entry.received, clock: entry.clock)
-    }
-
-    /// The ranges of an entry when one of its parts, or the whole, is divided into parts of `counts`.
-    static func ranges(of head: EntryHead, replacing index: Int?, with counts: [Int]) -> [PartRange] {
-        func divide(_ first: UInt64) -> [PartRange] {
-            var first = first
-            return counts.map { count in
-                defer { first += UInt64(count) }
-                return PartRange(first: first, count: count)
-            }
-        }
-        guard let index else { return divide(head.first) }
-        return head.parts.filter { $0.receipt == nil }.flatMap { part in
-            part.index == index ? divide(part.range.first) : [PartRange(first: part.range.first, count: part.range.count)]
-        }
     }
 
     private func settle(_ change: Change, _ head: EntryHead) async throws {
