@@ -1,4 +1,6 @@
+#define _GNU_SOURCE
 #include "CCurl.h"
+#include <sys/socket.h>
 
 CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) { return curl_easy_setopt(easy, option, value); }
 CURLcode ccurl_set_size(CURL *easy, CURLoption option, curl_off_t value) { return curl_easy_setopt(easy, option, value); }
@@ -24,3 +26,11 @@ CURLMcode ccurl_multi_set_timer_callback(CURLM *multi, curl_multi_timer_callback
 }
 
 CURLcode ccurl_message_result(const CURLMsg *message) { return message->data.result; }
+
+static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address) {
+    (void)context;
+    (void)purpose;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+CURLcode ccurl_set_close_on_exec(CURL *easy) { return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket); }

@@ -12,6 +12,9 @@ CURLcode ccurl_set_list(CURL *easy, CURLoption option, struct curl_slist *list);
 /// CURLOPT_WRITEFUNCTION or CURLOPT_HEADERFUNCTION.
 CURLcode ccurl_set_callback(CURL *easy, CURLoption option, size_t (*callback)(char *, size_t, size_t, void *));
 
+/// Opens the connections with SOCK_CLOEXEC, which libcurl does not: no program started by the process may inherit them.
+CURLcode ccurl_set_close_on_exec(CURL *easy);
+
 CURLcode ccurl_get_long(CURL *easy, CURLINFO info, long *value);
 CURLcode ccurl_get_size(CURL *easy, CURLINFO info, curl_off_t *value);
 /// CURLINFO_PRIVATE.

@@ -110,6 +110,7 @@ final class CurlTransfer {
             // Also keeps a slow name server from blocking the loop when a transfer is given up: its thread is left to end by itself.
             ccurl_set_long(easy, CURLOPT_QUICK_EXIT, 1),
             ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1),
+            ccurl_set_close_on_exec(easy),
             ccurl_set_pointer(easy, CURLOPT_ERRORBUFFER, errorBuffer),
             ccurl_set_string(easy, CURLOPT_URL, request.url),
             ccurl_set_string(easy, CURLOPT_PROTOCOLS_STR, "https"),

@@ -187,6 +187,7 @@ public struct RetryMachine: Sendable {
             flushWanted = false
             hold.probes = 0
             hold.probeAt = now
+            hold.round = []
             at = retryAfter ?? now
         }
         let fresh = hold.reason == .endpoint && retryAfter == nil ? entries.list.first { !hold.seen.contains($0.id) } : nil
