@@ -33,7 +33,7 @@ private struct Reader {
     mutating func readDry(maximumLinks: Int) async throws {
         while done < count, harvest.links < maximumLinks {
             harvest.links += 1
-            let ends = try connectedEnds()
+            let ends = try packetPair()
             try await collar.link(descriptor: Descriptor(owning: ends.far))
             let client = GATTClient(descriptor: Descriptor(owning: ends.near), loop: loop)
             let connection = CollarConnection(client: client, profile: CollarProfile(), loop: loop) { _ in }
@@ -168,7 +168,7 @@ struct CollarSimulationTests {
             configuration.backlog = 100
             configuration.windowsPerSecond = 10
             let collar = SimulatedCollar(configuration, recording: recording, loop: loop)
-            let ends = try connectedEnds()
+            let ends = try packetPair()
             try await collar.link(descriptor: Descriptor(owning: ends.far))
             let client = GATTClient(descriptor: Descriptor(owning: ends.near), loop: loop)
             let connection = CollarConnection(client: client, profile: CollarProfile(), loop: loop) { _ in }

@@ -30,8 +30,9 @@ enum Forge {
     static func values(_ bytes: [UInt8], mtu: Int) -> [[UInt8]] {
         if mtu >= 325 { return [bytes] }
         let room = mtu - 3 - 2
-        return stride(from: 0, to: bytes.count, by: room).map { offset in
-            [UInt8(offset & 0xFF), UInt8(offset >> 8)] + bytes[offset..<min(offset + room, bytes.count)]
+        return stride(from: 0, to: bytes.count, by: room).map { (offset: Int) -> [UInt8] in
+            let head: [UInt8] = [UInt8(offset & 0xFF), UInt8(offset >> 8)]
+            return head + Array(bytes[offset..<min(offset + room, bytes.count)])
         }
     }
 

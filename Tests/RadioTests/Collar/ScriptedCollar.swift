@@ -171,7 +171,7 @@ struct CollarFixture: Sendable {
     ) throws -> Value {
         let loop = VirtualLoop()
         return try loop.run {
-            let (near, far) = try connectedEnds()
+            let (near, far) = try packetPair()
             let collar = ScriptedCollar(Descriptor(owning: far), loop: loop, mtu: mtu, table: table, encrypted: encrypted, script: script)
             try await collar.start(beats: beats)
             let events = EventRecorder<CollarEvent>()
