@@ -35,6 +35,20 @@ struct OwnerTests {
         await outbox.close()
     }
 
+    @Test("boundaries of one log say nothing about another log of the device, whatever its number", arguments: [UInt32(3), 9])
+    func otherLog(log: UInt32) async throws {
+        let directory = Directory()
+        let outbox = try await Outbox.ready(directory)
+        _ = try await outbox.configureOwners(["ada", "bob"])
+        try await outbox.accept(batch(100, 5))
+        try await outbox.accept([.beginLog(device: "C1", log: log, base: 90, formerEnd: nil)])
+        #expect(try await outbox.refusal(.enqueue(batch(90, 20, log: log))) == .wrongOwner)
+        try await outbox.accept([.assign(device: "C1", log: log, from: 90, owner: "bob")])
+        #expect(try await outbox.refusal(.enqueue(batch(90, 20, log: log))) == .wrongOwner)
+        try await outbox.accept(batch(90, 20, owner: "bob", log: log))
+        await outbox.close()
+    }
+
     @Test("windows before the first boundary may get an owner, those between two boundaries have one")
     func before() async throws {
         let directory = Directory()

@@ -166,6 +166,12 @@ struct PowerCutTests {
             #expect(directory.names.filter { $0 != "outbox.lock" } == ["outbox.db", "outbox.db-wal"])
             let space = try await outbox.snapshot().space
             #expect(space.pages >= space.provision.pages && space.logBytes >= space.provision.logBytes)
+            // Provisioned is more than a size: nothing grows any more.
+            good.setFull(true)
+            _ = try await outbox.configureOwners(["ada", "bob"])
+            try await outbox.accept([.beginLog(device: "C2", log: 9, base: 0, formerEnd: nil), .assign(device: "C2", log: 9, from: 0, owner: "ada")])
+            for first in [UInt64(0), 128, 256] { try await outbox.accept(batch(first, 128, device: "C2", log: 9)) }
+            good.setFull(false)
             await outbox.close()
             // Nearly all of the work is the same: filling.
             operation += operation < 80 ? 4 : 41

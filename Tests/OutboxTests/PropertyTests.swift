@@ -66,6 +66,8 @@ struct PropertyTests {
         var outbox = try await Outbox.open(directory, settings, seed: seed)
         var model = Model()
         var lives = 0
+        // Logs have random names on a collar; here at least no order.
+        var log: UInt32 { UInt32(lives) &* 0x9E37_79B1 }
         model.configured = ["ada", "bob"]
         _ = try await outbox.configureOwners(model.configured)
 
@@ -75,10 +77,10 @@ struct PropertyTests {
             guard var device = model.devices[serial] else {
                 lives += 1
                 let base = UInt64.random(in: 0..<1_000, using: &random)
-                model.devices[serial] = Model.Device(log: UInt32(lives), life: lives, base: base, next: base, cleared: base, owners: [(base, "ada")])
+                model.devices[serial] = Model.Device(log: log, life: lives, base: base, next: base, cleared: base, owners: [(base, "ada")])
                 try await outbox.accept([
-                    .beginLog(device: serial, log: UInt32(lives), base: base, formerEnd: nil),
-                    .assign(device: serial, log: UInt32(lives), from: base, owner: "ada")
+                    .beginLog(device: serial, log: log, base: base, formerEnd: nil),
+                    .assign(device: serial, log: log, from: base, owner: "ada")
                 ])
                 continue
             }
@@ -143,12 +145,12 @@ struct PropertyTests {
                 lives += 1
                 let same = Bool.random(using: &random)
                 let base = UInt64.random(in: 0..<1_000, using: &random)
-                let log = same ? device.log : UInt32(lives)
+                let next = same ? device.log : log
                 try await outbox.accept([
-                    same ? .restartLog(device: serial, log: log, base: base) : .beginLog(device: serial, log: log, base: base, formerEnd: nil),
-                    .assign(device: serial, log: log, from: base, owner: "bob")
+                    same ? .restartLog(device: serial, log: next, base: base) : .beginLog(device: serial, log: next, base: base, formerEnd: nil),
+                    .assign(device: serial, log: next, from: base, owner: "bob")
                 ])
-                model.devices[serial] = Model.Device(log: log, life: lives, base: base, next: base, cleared: base, owners: [(base, "bob")])
+                model.devices[serial] = Model.Device(log: next, life: lives, base: base, next: base, cleared: base, owners: [(base, "bob")])
             default:
                 await outbox.close()
                 let (opened, report) = try await Outbox.open(directory: directory.path, executor: storage, settings: settings, random: SplitMix64(seed: seed ^ UInt64(step)))

@@ -107,6 +107,29 @@ struct SpaceTests {
         await outbox.close()
     }
 
+    @Test("a log that a crash left full is begun anew by the next start, also on a full disk")
+    func fullLog() async throws {
+        let directory = Directory()
+        let first = try await Outbox.ready(directory)
+        await first.close()
+        let size = directory.size("outbox.db-wal")
+        // As a crash leaves it in the middle of provisioning: every frame counts, and none is in the database.
+        let database = try Database("\(directory.path)/outbox.db", mode: .evidence, vfs: nil)
+        try database.script("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = NORMAL")
+        try database.persistLog()
+        try database.restartLog()
+        for _ in 0..<(size - 32) / 4_120 { try database.run("UPDATE meta SET value = value + 1 WHERE name = 'tick'") }
+        database.close()
+        #expect(directory.size("outbox.db-wal") == size)
+
+        let disk = Disk()
+        disk.setFull(true)
+        let outbox = try await Outbox.open(directory, .small(disk))
+        try await outbox.accept(batch(100, 128))
+        #expect(directory.size("outbox.db-wal") == size)
+        await outbox.close()
+    }
+
     private func settleParts(_ outbox: Outbox, _ head: EntryHead) async throws {
         for part in head.parts where part.receipt == nil {
             try await outbox.accept([.settlePart(head.id, index: part.index, ReceiptRecord(receipt: "r", key: part.key))])
