@@ -25,6 +25,9 @@ public actor Uplink {
     private let onEvent: @Sendable (UplinkEvent) -> Void
     private var lanesByOwner: [String: Lane] = [:]
     private var stopped = false
+    /// What machines have asked for and is not done yet, in order.
+    private var waiting: [(owner: String, action: RetryMachine.Action)] = []
+    private var performing = false
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -119,7 +122,16 @@ public actor Uplink {
         let now = loop.now
         let policy = settings.policy
         let actions = input(&lanesByOwner[owner, default: Lane(machine: RetryMachine(owner: owner, policy: policy))].machine, now)
-        for action in actions { perform(action, owner) }
+        // Whoever is told of an event may give the next input at once. Its actions come after those of this one, or an older timer would replace a newer.
+        waiting += actions.map { (owner, $0) }
+        guard !performing else { return }
+        performing = true
+        defer { performing = false }
+        while !waiting.isEmpty {
+            let batch = waiting
+            waiting = []
+            for (owner, action) in batch { perform(action, owner) }
+        }
     }
 
     private func perform(_ action: RetryMachine.Action, _ owner: String) {

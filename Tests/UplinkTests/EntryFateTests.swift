@@ -236,6 +236,23 @@ struct DeliveryTests {
         #expect(bench.sent.count == 2)
     }
 
+    @Test("takes an input from within an event, and keeps its timer")
+    func nested() throws {
+        let bench = try Bench(policy: RetryPolicy(flushInterval: .seconds(86_400)))
+        let uplink = bench.uplink
+        bench.transport.answers { _ in DeliveryTests.unavailable }
+        // Told of the failure, the hub gives an entry that is sent at once; the timer for the first must stand after that.
+        bench.onEvent { event in
+            guard case .failed(let failure) = event, failure.entry == "a", failure.attempt == 1 else { return }
+            uplink.assumeIsolated { $0.setEntries([entry("a", attempts: 1), entry("b")]) }
+        }
+        bench.queue.set([entry("a"), entry("b")])
+        bench.perform { await $0.setEntries([entry("a")]) }
+        #expect(bench.keys == ["a", "b"])
+        bench.advance(30)
+        #expect(bench.keys == ["a", "b", "a", "b"])
+    }
+
     @Test("says what each lane is doing")
     func lanes() throws {
         let bench = try Bench()

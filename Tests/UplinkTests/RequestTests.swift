@@ -47,27 +47,36 @@ struct RequestTests {
         #expect(zip(first.headers, second.headers).filter { $0 != $1 }.map(\.0.name) == ["Hub-Sent"])
     }
 
-    @Test("is not made of an entry that contradicts itself or would forge a header", arguments: [
-        { (delivery: inout Delivery) in delivery.body.removeLast() },
-        { $0.count = -1 },
-        { $0.count = 0; $0.body = [] },
-        { $0.key = "" },
-        { $0.key = "a\r\nHub-Owner: \"ben\"" },
-        { $0.owner = "bärbel" },
-        { $0.device = "" },
-        { $0.received = 1_000_000_000_000_000 },
-        { $0.clock = "synced" },
-        { $0.clock = "synced;device=maybe" },
-        { $0.clock = "synced;device=set;offset=+3" },
-        { $0.clock = "synced;device=set;offset=3\r\nx: y" },
-        { $0.clock = "about;device=set" },
-        { $0.gaps = [DeliveryGap(log: 1, first: 1, count: 0, reason: .damaged)] },
-    ] as [@Sendable (inout Delivery) -> Void])
-    func unsendable(_ spoil: @Sendable (inout Delivery) -> Void) throws {
+    /// Ways in which an entry can be beyond the contract.
+    enum Spoiling: CaseIterable, Sendable {
+        case bodyTooShort, negativeCount, nothing, noKey, forgedKey, foreignOwner, noDevice, longTime, halfClock, vagueClock, signedOffset, forgedClock, otherClock, emptyGap
+
+        func spoil(_ delivery: inout Delivery) {
+            switch self {
+            case .bodyTooShort: delivery.body.removeLast()
+            case .negativeCount: delivery.count = -1
+            case .nothing: (delivery.count, delivery.body) = (0, [])
+            case .noKey: delivery.key = ""
+            case .forgedKey: delivery.key = "a\r\nHub-Owner: \"ben\""
+            case .foreignOwner: delivery.owner = "bärbel"
+            case .noDevice: delivery.device = ""
+            case .longTime: delivery.received = 1_000_000_000_000_000
+            case .halfClock: delivery.clock = "synced"
+            case .vagueClock: delivery.clock = "synced;device=maybe"
+            case .signedOffset: delivery.clock = "synced;device=set;offset=+3"
+            case .forgedClock: delivery.clock = "synced;device=set;offset=3\r\nx: y"
+            case .otherClock: delivery.clock = "about;device=set"
+            case .emptyGap: delivery.gaps = [DeliveryGap(log: 1, first: 1, count: 0, reason: .damaged)]
+            }
+        }
+    }
+
+    @Test("is not made of an entry that contradicts itself or would forge a header", arguments: Spoiling.allCases)
+    func unsendable(_ spoiling: Spoiling) throws {
         var delivery = MemoryQueue.delivery("a")
-        spoil(&delivery)
-        let error = #expect(throws: UplinkError.self) { try RawWindowsRequest(delivery) }
-        #expect(error?.code == "entry-unsendable")
+        spoiling.spoil(&delivery)
+        let spoiled = delivery
+        #expect { try RawWindowsRequest(spoiled) } throws: { ($0 as? UplinkError)?.code == "entry-unsendable" }
     }
 
     @Test("says each reason for a gap in the contract's words")

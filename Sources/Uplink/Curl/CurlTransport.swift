@@ -35,6 +35,7 @@ public actor CurlTransport: HTTPTransport {
     private let held: Held
     private var handles: [UInt64: UnsafeMutableRawPointer] = [:]
     private var lastNumber: UInt64 = 0
+    private var isPrepared = false
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -56,24 +57,36 @@ public actor CurlTransport: HTTPTransport {
     }
 
     public func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPResponse {
-        guard let multi = prepared() else { throw TransportFailure(.cancelled, "the transport is closed") }
+        guard held.multi != nil else { throw TransportFailure(.cancelled, "the transport is closed") }
         guard !Task.isCancelled else { throw TransportFailure(.cancelled, "given up before it was sent") }
-        let transfer = try CurlTransfer(request, settings)
         lastNumber += 1
         let number = lastNumber
         let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                transfer.await(continuation)
-                held.transfers[transfer.easy] = transfer
-                handles[number] = transfer.easy
-                let code = curl_multi_add_handle(multi, transfer.easy)
-                if code != CURLM_OK { end(transfer, .failure(TransportFailure(.other, String(cString: curl_multi_strerror(code))))) }
-            }
+            await withCheckedContinuation { start(number, request, $0) }
         } onCancel: {
             loop.spawn { await self.abandon(number) }
         }
         handles[number] = nil
         return try result.get()
+    }
+
+    private func start(_ number: UInt64, _ request: HTTPRequest, _ continuation: CheckedContinuation<Result<HTTPResponse, TransportFailure>, Never>) {
+        guard let multi = prepared() else {
+            continuation.resume(returning: .failure(TransportFailure(.cancelled, "the transport is closed")))
+            return
+        }
+        let transfer: CurlTransfer
+        do throws(TransportFailure) {
+            transfer = try CurlTransfer(request, settings)
+        } catch {
+            continuation.resume(returning: .failure(error))
+            return
+        }
+        transfer.await(continuation)
+        held.transfers[transfer.easy] = transfer
+        handles[number] = transfer.easy
+        let code = curl_multi_add_handle(multi, transfer.easy)
+        if code != CURLM_OK { end(transfer, .failure(TransportFailure(.other, String(cString: curl_multi_strerror(code))))) }
     }
 
     /// Gives up what is in flight and closes every connection.
@@ -97,7 +110,8 @@ public actor CurlTransport: HTTPTransport {
 
     /// The multi handle, with its callbacks set: they need the address of `self`, which exists only after `init`.
     private func prepared() -> UnsafeMutableRawPointer? {
-        guard let multi = held.multi, lastNumber == 0 else { return held.multi }
+        guard let multi = held.multi, !isPrepared else { return held.multi }
+        isPrepared = true
         let context = Unmanaged.passUnretained(self).toOpaque()
         _ = ccurl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 4)
         _ = ccurl_multi_set_socket_callback(multi, { _, socket, what, context, _ in

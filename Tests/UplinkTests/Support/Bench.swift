@@ -47,7 +47,10 @@ final class Bench {
     private let told: Told
     private let wall: Wall
 
-    private final class Told: Sendable { let events = Mutex<[UplinkEvent]>([]) }
+    private final class Told: Sendable {
+        let events = Mutex<[UplinkEvent]>([])
+        let hook = Mutex<(@Sendable (UplinkEvent) -> Void)?>(nil)
+    }
     private final class Wall: Sendable { let time = Mutex(WallTime(seconds: 1_700_000_100, synchronised: true)) }
 
     init(owners: [String] = ["anna", "ben"], policy: RetryPolicy = RetryPolicy(), random: UInt64 = 0) throws {
@@ -60,7 +63,10 @@ final class Bench {
         self.wall = wall
         uplink = Uplink(loop: loop, transport: transport, queue: queue, settings: try UplinkSettings(base: "https://backend.example/hub", tokenFiles: files, policy: policy),
                         wallClock: WallClock { wall.time.withLock { $0 } }, random: FixedRandom(value: random), log: Log(sink: sink, threshold: .debug) { loop.now },
-                        onEvent: { event in told.events.withLock { $0.append(event) } })
+                        onEvent: { event in
+                            told.events.withLock { $0.append(event) }
+                            told.hook.withLock { $0 }?(event)
+                        })
         queue.onChange { [uplink] entries in await uplink.setEntries(entries) }
     }
 
@@ -75,6 +81,9 @@ final class Bench {
     private let start = BootInstant(nanoseconds: 1_000_000_000_000)
 
     func clock(_ time: WallTime) { wall.time.withLock { $0 = time } }
+
+    /// Has every event handed to `body`, within the call that tells it.
+    func onEvent(_ body: @escaping @Sendable (UplinkEvent) -> Void) { told.hook.withLock { $0 = body } }
 
     /// Puts entries into the queue and tells the uplink.
     func queue(_ entries: [QueuedEntry]) {
