@@ -142,7 +142,7 @@ struct GATTFlowTests {
     func cancelledBefore() throws {
         try converse([]) { client, _ async throws in
             let task = client.loop.spawn {
-                while !Task.isCancelled { await Task.yield() }
+                while !Task.isCancelled { await client.loop.yield() }
                 return await failure { _ = try await client.read(3) }
             }
             task.cancel()
