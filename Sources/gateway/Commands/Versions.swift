@@ -1,9 +1,9 @@
 import CCrypto
 import CCurl
-import CGPIOD
 import CJansson
 import CSQLite
 import CTOML
+import Indicators
 
 /// The versions of the gateway and of what it runs with.
 enum Versions {
@@ -17,7 +17,7 @@ enum Versions {
             ("SQLite", String(cString: sqlite3_libversion())),
             ("libcrypto", String(cString: OpenSSL_version(OPENSSL_VERSION_STRING))),
             ("jansson", String(cString: jansson_version_str())),
-            ("libgpiod", String(cString: gpiod_version_string())),
+            ("libgpiod", Indicators.libraryVersion()),
             ("toml++", String(cString: ctoml_version()))
         ]
     }

@@ -115,13 +115,16 @@ struct SampleTests {
         let path = "\(projectDirectory)/docs/configuration.md"
         let text = try fileText(path)
         let begin = "<!-- keys: begin -->\n", end = "<!-- keys: end -->\n"
-        let start = try #require(text.firstRange(of: begin)?.upperBound)
-        let stop = try #require(text.firstRange(of: end)?.lowerBound)
+        // In steps with their types: Swift 6.0 takes the macro's argument for another overload.
+        let first: Range<String.Index>? = text.firstRange(of: begin), last: Range<String.Index>? = text.firstRange(of: end)
+        let start = try #require(first).upperBound
+        let stop = try #require(last).lowerBound
         if getenv("UPDATE_DOCS") != nil {
-            let renewed = Array((text[..<start] + KeyReference.markdown + text[stop...]).utf8)
+            let renewed = Array("\(text[..<start])\(KeyReference.markdown)\(text[stop...])".utf8)
             let file = clinux_open(path, O_WRONLY | O_TRUNC | O_CLOEXEC, 0)
             defer { close(file) }
-            try #require(write(file, renewed, renewed.count) == renewed.count)
+            let count = write(file, renewed, renewed.count)
+            #expect(count == renewed.count)
             return
         }
         let written = text[start..<stop].split(separator: "\n", omittingEmptySubsequences: false)
