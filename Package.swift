@@ -32,10 +32,10 @@ let package = Package(
         .target(name: "CJansson", linkerSettings: [.linkedLibrary("jansson")]),
 
         // The daemon, from the ground up. Arrows point down only; the four in the middle do not know each other.
-        .target(name: "Platform", dependencies: ["CLinux", "CCrypto"], swiftSettings: strict),
+        .target(name: "Platform", dependencies: ["CLinux", "CCrypto", "CJansson"], swiftSettings: strict),
         .target(name: "Radio", dependencies: ["Platform", "CBlueZ", "CLinux"], swiftSettings: strict),
         .target(name: "Outbox", dependencies: ["Platform", "CSQLite"], swiftSettings: strict),
-        .target(name: "Uplink", dependencies: ["Platform", "CCurl", "CJansson"], swiftSettings: strict),
+        .target(name: "Uplink", dependencies: ["Platform", "CCurl"], swiftSettings: strict),
         .target(name: "Indicators", dependencies: ["Platform", "CGPIOD"], swiftSettings: strict),
         .executableTarget(name: "gateway",
                           dependencies: ["Platform", "Radio", "Outbox", "Uplink", "Indicators", "CTOML", "CJansson", "CLinux",
@@ -43,7 +43,7 @@ let package = Package(
                           swiftSettings: strict),
 
         // What misbehaves on purpose. Never linked into the daemon.
-        .target(name: "Simulation", dependencies: ["Platform", "CLinux", "CJansson"], swiftSettings: strict),
+        .target(name: "Simulation", dependencies: ["Platform", "CLinux"], swiftSettings: strict),
         .executableTarget(name: "simulated-collar", dependencies: ["Platform", "Simulation", "CLinux"], swiftSettings: strict),
 
         // A process of its own for what cannot be seen from inside a test runner: threads and signals.

@@ -12,12 +12,20 @@ struct CollarControl {
     /// - Returns: the answer, and the hold that was armed by it.
     func answer(_ line: [UInt8]) -> (JSONValue, armed: HoldPoint?) {
         do throws(SimulationError) {
-            let request = try JSONValue(parsing: line)
+            let request = try parse(line)
             if let query = request["query"]?.string { return (try self.query(query, request), nil) }
             guard let order = request["do"]?.string else { throw invalid("neither \"query\" nor \"do\" is a string") }
             return (.object(["ok": .bool(true)]), armed: try carryOut(order, request))
         } catch {
             return (.object(["error": .string("\(error)")]), nil)
+        }
+    }
+
+    private func parse(_ line: [UInt8]) throws(SimulationError) -> JSONValue {
+        do throws(JSONError) {
+            return try JSONValue(parsing: line, size: CollarControlServer.lineLimit)
+        } catch {
+            throw SimulationError(.controlInvalid, "\(error)", advice: "Send one JSON object a line.")
         }
     }
 
@@ -85,7 +93,7 @@ struct CollarControl {
 extension CollarBooks {
     /// The books as they are given outside.
     func json(linked: Bool, at now: BootInstant) -> JSONValue {
-        func number(_ value: some BinaryInteger) -> JSONValue { .integer(Int64(value)) }
+        func number(_ value: some BinaryInteger) -> JSONValue { .number(value) }
         func ranges(_ ranges: [WindowRange]) -> JSONValue {
             .array(ranges.map { .object(["log": number($0.log), "first": number($0.first), "count": number($0.count)]) })
         }
@@ -99,7 +107,7 @@ extension CollarBooks {
             "clears": .array(
                 clears.map { .object(["log": number($0.log), "through": number($0.through), "at_boottime_ns": number($0.at.nanoseconds)]) }),
             "clears_refused": number(clearsRefused), "reads": number(reads), "windows_sent": number(windowsSent), "links": number(links),
-            "faults": .object(faults.mapValues { number($0) })
+            "faults": .object(JSONObject(faults.mapValues { number($0) }))
         ])
     }
 }

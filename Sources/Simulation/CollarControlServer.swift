@@ -13,7 +13,7 @@ public actor CollarControlServer {
         init(_ socket: OwnedDescriptor) { self.socket = socket }
     }
 
-    private static let lineLimit = 65_536
+    static let lineLimit = 65_536
     /// Answers that nobody fetches are not kept without end.
     private static let outputLimit = 16 << 20
 
@@ -105,7 +105,7 @@ public actor CollarControlServer {
     }
 
     private func say(_ value: JSONValue, _ connection: Connection) {
-        connection.output += value.text.utf8
+        connection.output += value.encoded().utf8
         connection.output.append(10)
         giveOut(connection.socket.raw)
     }

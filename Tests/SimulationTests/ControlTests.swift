@@ -168,7 +168,7 @@ struct ControlTests {
     }
 
     @Test("what is no request gets one line that says what is wrong", arguments: [
-        ("{", "column"), ("[1]", "neither"), ("{}", "neither"), ("17", "column"), (#"{"do":"dance"}"#, "dance"), (#"{"query":"stars"}"#, "stars"),
+        ("{", "column"), ("[1]", "neither"), ("{}", "neither"), ("17", "neither"), (#"{"do":"dance"}"#, "dance"), (#"{"query":"stars"}"#, "stars"),
         (#"{"do":"hold"}"#, "read-request"), (#"{"do":"hold","at":"noon"}"#, "clear-answered"), (#"{"do":1}"#, "neither"), ("", "column"),
         (#"{"query":"windows","log":-1,"from":0,"count":1}"#, "log"), (#"{"query":"windows","log":1,"from":4294967296,"count":1}"#, "from"),
         (#"{"query":"windows","log":1,"from":0,"count":2001}"#, "2000"), (#"{"do":"format","do":"format"}"#, "column")

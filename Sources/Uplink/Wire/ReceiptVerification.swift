@@ -1,3 +1,5 @@
+import Platform
+
 /// Why an answer confirms nothing.
 public struct ReceiptRefusal: Error, Sendable, Hashable, CustomStringConvertible {
     /// What was wrong. Raw values are parts of stable codes.
@@ -92,20 +94,20 @@ extension Receipt {
 
 /// The members of a receipt, each fetched with its type.
 private struct Fields {
-    private let members: [String: JSONValue]
+    private let members: JSONObject
 
     init(_ body: [UInt8]) throws(ReceiptRefusal) {
         let value: JSONValue
-        do throws(JSONValue.Refusal) {
-            value = try JSONValue.parse(body, size: Receipt.sizeLimit, depth: 8)
+        do throws(JSONError) {
+            value = try JSONValue(parsing: body, size: Receipt.sizeLimit, depth: 8)
         } catch {
-            throw ReceiptRefusal(.json, error.words)
+            throw ReceiptRefusal(.json, "\(error)")
         }
         guard case .object(let members) = value else { throw ReceiptRefusal(.json, "not an object") }
         self.members = members
     }
 
-    private init(members: [String: JSONValue]) { self.members = members }
+    private init(members: JSONObject) { self.members = members }
 
     func string(_ name: String, _ field: ReceiptRefusal.Field) throws(ReceiptRefusal) -> String {
         guard case .string(let text)? = members[name] else { throw ReceiptRefusal(field, "\(name) is no string") }

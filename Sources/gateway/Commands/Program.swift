@@ -64,7 +64,7 @@ enum Program {
         guard let path = socketPath(target) else { return ExitStatus.configuration }
         do throws(ControlClientError) {
             let answer = try ControlClient.ask(request, at: path)
-            let shown = member.map { answer[$0].map { $0.encoded(indented: true) + "\n" } } ?? answer["text"]?.text
+            let shown = member.map { answer[$0].map { $0.encoded(indented: true) + "\n" } } ?? answer["text"]?.string
             guard let shown else { throw .malformed(path: path, "it lacks \(quoted(member ?? "text"))") }
             Output.print(shown)
             return ExitStatus.done

@@ -38,13 +38,13 @@ enum ControlClient {
         }
         let answer = try receive(socket, until: deadline, path)
         let value: JSONValue
-        do throws(JSONValue.Malformed) {
-            value = try JSONValue(parsing: answer)
+        do throws(JSONError) {
+            value = try JSONValue(parsing: answer, size: limit)
         } catch {
-            throw .malformed(path: path, error.words)
+            throw .malformed(path: path, "\(error)")
         }
         if let error = value["error"] {
-            let code = error["code"]?.text ?? "unknown", text = error["text"]?.text ?? "no reason given"
+            let code = error["code"]?.string ?? "unknown", text = error["text"]?.string ?? "no reason given"
             if code == ControlError.notAllowedCode { throw .notAllowed(text) }
             throw .refused(code: code, text: text)
         }

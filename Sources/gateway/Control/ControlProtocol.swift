@@ -1,3 +1,5 @@
+import Platform
+
 /// What goes over the control socket: one request in one line, one answer in one line, both JSON, and the connection ends.
 enum ControlRequest: String, Sendable, CaseIterable {
     /// `{"command":"status"}`, answered by `{"status":{…},"text":"…"}`.
@@ -11,12 +13,12 @@ enum ControlRequest: String, Sendable, CaseIterable {
     /// Reads a line, without its line feed.
     init(parsing line: [UInt8]) throws(ControlError) {
         let value: JSONValue
-        do throws(JSONValue.Malformed) {
-            value = try JSONValue(parsing: line)
+        do throws(JSONError) {
+            value = try JSONValue(parsing: line, size: Self.limit, depth: 4)
         } catch {
-            throw .malformed("the request is not JSON: \(error.words)")
+            throw .malformed("the request is not JSON: \(error)")
         }
-        guard case .object(let members) = value, members.count == 1, let command = value["command"]?.text else {
+        guard case .object(let members) = value, members.count == 1, let command = value["command"]?.string else {
             throw .malformed("the request must be an object with the one member \"command\"")
         }
         guard let request = ControlRequest(rawValue: command) else {
@@ -26,7 +28,7 @@ enum ControlRequest: String, Sendable, CaseIterable {
     }
 
     /// The line that asks for this.
-    var line: [UInt8] { Array(JSONValue.object([.init("command", .string(rawValue))]).encoded().utf8) + [UInt8(ascii: "\n")] }
+    var line: [UInt8] { Array(JSONValue.object(["command": .string(rawValue)]).encoded().utf8) + [UInt8(ascii: "\n")] }
 }
 
 /// Why a request was not done. The codes do not change between releases.
@@ -60,15 +62,15 @@ enum ControlError: Error, Sendable, Hashable {
 
     /// The line that says so.
     var line: [UInt8] {
-        ControlAnswer.line(.object([.init("error", .object([.init("code", .string(code)), .init("text", .string(text))]))]))
+        ControlAnswer.line(.object(["error": .object(["code": .string(code), "text": .string(text)])]))
     }
 }
 
 /// The lines that answer.
 enum ControlAnswer {
-    static func status(_ report: StatusReport) -> [UInt8] { line(.object([.init("status", report.json), .init("text", .string(report.text))])) }
+    static func status(_ report: StatusReport) -> [UInt8] { line(.object(["status": report.json, "text": .string(report.text)])) }
 
-    static func flush(_ report: FlushReport) -> [UInt8] { line(.object([.init("flush", report.json), .init("text", .string(report.text))])) }
+    static func flush(_ report: FlushReport) -> [UInt8] { line(.object(["flush": report.json, "text": .string(report.text)])) }
 
     fileprivate static func line(_ value: JSONValue) -> [UInt8] { Array(value.encoded().utf8) + [UInt8(ascii: "\n")] }
 }

@@ -1,3 +1,5 @@
+import Platform
+
 /// What the daemon says about itself when it is asked: no secrets and no health values, counts and states only.
 /// Ages and times of waiting are whole seconds on the boot clock.
 struct StatusReport: Sendable, Hashable {
@@ -112,7 +114,7 @@ struct FlushReport: Sendable, Hashable {
     /// Entries that are tried now.
     var entries: Int
 
-    var json: JSONValue { .object([.init("owners", .integer(Int64(owners))), .init("entries", .integer(Int64(entries)))]) }
+    var json: JSONValue { .object(["owners": .integer(Int64(owners)), "entries": .integer(Int64(entries))]) }
 
     /// One line for people.
     var text: String { "trying \(counted(entries, "entry", "entries")) of \(counted(owners, "owner", "owners"))\n" }

@@ -159,9 +159,9 @@ struct CommandTests {
         let report = try JSONValue(parsing: Array(status.output.utf8))
         #expect(report["pid"] == .integer(Int64(daemon.pid)))
         #expect(report["version"] == .string("0.1.0"))
-        #expect(report["clock"]?["synchronised"] == .boolean(true))
-        if case .array(let collars) = report["collars"] { #expect(collars.map { $0["name"]?.text } == ["front", "back"]) } else { Issue.record("no collars") }
-        if case .array(let owners) = report["owners"] { #expect(owners.map { $0["key"]?.text } == ["anna", "ben"]) } else { Issue.record("no owners") }
+        #expect(report["clock"]?["synchronised"] == .bool(true))
+        if case .array(let collars) = report["collars"] { #expect(collars.map { $0["name"]?.string } == ["front", "back"]) } else { Issue.record("no collars") }
+        if case .array(let owners) = report["owners"] { #expect(owners.map { $0["key"]?.string } == ["anna", "ben"]) } else { Issue.record("no owners") }
         #expect(!status.output.contains("token-of-"))
         let flush = try gateway("flush", "--config", path)
         #expect(flush.status == 0 && flush.output.hasPrefix("trying 0 entries of "))

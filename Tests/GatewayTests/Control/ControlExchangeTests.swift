@@ -66,31 +66,3 @@ struct ControlExchangeTests {
         }
     }
 }
-
-@Suite("JSON by jansson")
-struct JSONValueTests {
-    @Test("reads as it was written", arguments: [
-        .null, .boolean(true), .boolean(false), .integer(.max), .integer(.min), .real(0.5), .string(""), .string("ä\"\\\n\u{7f}🦮"),
-        .array([.integer(1), .array([]), .null]), .object([.init("b", .integer(1)), .init("a", .object([]))])
-    ] as [JSONValue])
-    func roundTrip(value: JSONValue) throws {
-        #expect(try JSONValue(parsing: Array(value.encoded().utf8)) == value)
-    }
-
-    @Test("what is not JSON is refused with jansson's words", arguments: ["", "{", "[1,]", "{\"a\":1,\"a\":2}", "nul", "\"\u{1}\"", "1 2", "1e999", "\"\\ud800\""])
-    func malformed(text: String) {
-        #expect(throws: JSONValue.Malformed.self) { try JSONValue(parsing: Array(text.utf8)) }
-    }
-
-    @Test("NUL in a string is written, and refused when it is read")
-    func nul() {
-        #expect(JSONValue.string("a\u{0}b").encoded() == "\"a\\u0000b\"")
-        #expect(throws: JSONValue.Malformed.self) { try JSONValue(parsing: Array("\"\\u0000\"".utf8)) }
-    }
-
-    @Test("what is not UTF-8 is refused, and so is what nests without end")
-    func hostile() {
-        #expect(throws: JSONValue.Malformed.self) { try JSONValue(parsing: [0x22, 0xFF, 0x22]) }
-        #expect(throws: JSONValue.Malformed.self) { try JSONValue(parsing: [UInt8](repeating: UInt8(ascii: "["), count: 1 << 20)) }
-    }
-}

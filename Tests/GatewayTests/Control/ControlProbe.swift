@@ -51,7 +51,7 @@ final class ControlProbe: Sendable {
     }
 
     /// The server's answer as JSON.
-    func json() async throws -> JSONValue { try JSONValue(parsing: try await answer()) }
+    func json() async throws -> JSONValue { try JSONValue(parsing: try await answer(), size: 8 << 20) }
 }
 
 /// Leaves the socket file of a listener that is gone. It is shut down first: a process that another test forks right now holds a copy of it.

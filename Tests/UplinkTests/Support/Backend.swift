@@ -31,7 +31,7 @@ final class Backend {
         child = try Child(["python3", "-m", "backend", "--listen", "127.0.0.1:0", "--certificate", "\(certificates)/\(certificate).pem", "--key", "\(certificates)/\(certificate).key",
                            "--database", "\(scratch.path)/books.sqlite", "--owners", owners, "--control", "\(scratch.path)/control"] + options,
                           environment: ["PYTHONPATH=\(Self.reference)", "PYTHONDONTWRITEBYTECODE=1"])
-        guard case .object(let ready) = try JSONValue.parse(Array(child.line().utf8), size: 4_096, depth: 4), case .integer(let port)? = ready["port"] else {
+        guard case .object(let ready) = try JSONValue(parsing: Array(child.line().utf8), size: 4_096, depth: 4), case .integer(let port)? = ready["port"] else {
             throw Child.Failed(words: "the backend did not say its port")
         }
         self.port = Int(port)
@@ -47,7 +47,7 @@ final class Backend {
 
     /// One command to the control socket; its answer.
     @discardableResult
-    func tell(_ command: String) throws -> [String: JSONValue] {
+    func tell(_ command: String) throws -> JSONObject {
         let bytes = Array((command + "\n").utf8)
         _ = write(control, bytes, bytes.count)
         var line: [UInt8] = []
@@ -60,7 +60,7 @@ final class Backend {
                 line.append(byte)
                 continue
             }
-            guard case .object(let answer) = try JSONValue.parse(line, size: 1 << 20, depth: 16) else { throw Child.Failed(words: "no object") }
+            guard case .object(let answer) = try JSONValue(parsing: line, size: 1 << 20, depth: 16) else { throw Child.Failed(words: "no object") }
             line = []
             if answer["event"] != nil { continue }
             guard answer["ok"] == .bool(true) else { throw Child.Failed(words: "\(command): \(answer)") }
