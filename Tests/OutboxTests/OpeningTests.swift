@@ -316,6 +316,12 @@ struct OpeningTests {
         outbox = try await Outbox.open(directory)
         #expect(try await outbox.refusal(.settle(id, ReceiptRecord(receipt: "r", key: id.text))) == .damaged)
         #expect(await failure { try await outbox.load(id) } == .damagedEntry)
+        // An operator can be rid of it, but what it says is settled by nobody.
+        try await outbox.accept([.quarantine(id, reason: "damaged-entry")])
+        guard case .audited(let line) = try await outbox.accept([.settleQuarantined(id, by: "uid 0", at: 1)])[0] else { return #expect(Bool(false)) }
+        #expect(line.act.hasPrefix("deleted damaged quarantined entry \(id), which settles nothing: "))
+        #expect(try await outbox.snapshot().quarantined.isEmpty)
+        #expect(try await outbox.device("C1")?.pendingClear == nil)
         await outbox.close()
     }
 

@@ -182,6 +182,24 @@ struct OwnerTests {
         await outbox.close()
     }
 
+    @Test("an operator's release leaves an audit line, one by the hub itself does not, and a refused one leaves nothing")
+    func releaseAudited() async throws {
+        let directory = Directory()
+        let outbox = try await Outbox.ready(directory)
+        let ids = [try await outbox.accept(batch(100, 5)), try await outbox.accept(batch(105, 5))]
+        try await outbox.accept([.quarantine(ids[0], reason: "conflict"), .quarantine(ids[1], reason: "conflict")])
+        #expect(try await outbox.snapshot().quarantined.map(\.received) == [try await outbox.load(ids[0]).received, try await outbox.load(ids[1]).received])
+        #expect(try await outbox.accept([.release(ids[1])]) == [.done])
+        let line = AuditLine(at: 8, by: "uid 0", act: "released entry \(ids[0]) into the queue: 5 windows of C1, log 7, from 100, owner ada")
+        #expect(try await outbox.accept([.release(ids[0], by: "uid 0", at: 8)]) == [.audited(line)])
+        #expect(try await outbox.auditTrail() == [line])
+        try await outbox.accept([.quarantine(ids[0], reason: "conflict")])
+        _ = try await outbox.configureOwners(["bob"])
+        #expect(try await outbox.refusal(.release(ids[0], by: "uid 0", at: 9)) == .ownerNotConfigured)
+        #expect(try await outbox.auditTrail() == [line])
+        await outbox.close()
+    }
+
     @Test("quarantine is bounded: what does not fit is refused and stays in the queue")
     func quarantineFull() async throws {
         let directory = Directory()

@@ -10,7 +10,7 @@ extension Store {
         return .done
     }
 
-    func release(_ id: EntryID) throws(OutboxError) -> ChangeOutcome {
+    func release(_ id: EntryID, by actor: String?, at: Int64) throws(OutboxError) -> ChangeOutcome {
         guard let row = try row(id) else { return .refused(.unknown(id)) }
         guard row.state != .queued else { return .done }
         guard try isConfigured(row.owner) else {
@@ -21,15 +21,15 @@ extension Store {
             try database.run("UPDATE entry SET attempts = 0, exhausted = 0, failure = NULL WHERE id = ?1", .integer(row.id))
         }
         try database.run("UPDATE entry SET state = 0, reason = NULL WHERE id = ?1", .integer(row.id))
-        return .done
+        guard let actor else { return .done }
+        return .audited(try audit("released entry \(id) into the queue: \(described(row))", by: actor, at: at))
     }
 
     func settleQuarantined(_ id: EntryID, by actor: String, at: Int64) throws(OutboxError) -> ChangeOutcome {
         guard let row = try row(id) else { return .refused(.unknown(id)) }
         guard row.state == .quarantined else { return .refused(Refusal(.notQuarantined, "entry \(id) is not in quarantine")) }
-        try end(row, id)
-        return .audited(try audit("settled quarantined entry \(id): \(row.count) windows of \(row.device), log \(row.log), from \(row.first), owner \(row.owner)",
-                                  by: actor, at: at))
+        let act = try end(row, id) ? "settled quarantined entry \(id)" : "deleted damaged quarantined entry \(id), which settles nothing"
+        return .audited(try audit("\(act): \(described(row))", by: actor, at: at))
     }
 
     func purgeSealed(owner: String, by actor: String, at: Int64) throws(OutboxError) -> ChangeOutcome {
@@ -38,7 +38,7 @@ extension Store {
         for name in names {
             guard let row = try row(EntryID(trusted: name)) else { continue }
             windows += row.count
-            try end(row, EntryID(trusted: name))
+            _ = try end(row, EntryID(trusted: name))
         }
         return .audited(try audit("purged \(names.count) sealed entries of \(owner) with \(windows) windows", by: actor, at: at))
     }
@@ -79,8 +79,19 @@ extension Store {
     }
 
     /// Ends an entry on an operator's word. A damaged one goes without settling anything: its ranges cannot be trusted.
-    private func end(_ row: EntryRow, _ id: EntryID) throws(OutboxError) {
-        if try verifiedHead(row, id) == nil { try remove(row.id) } else { _ = try close(row) }
+    ///
+    /// - Returns: whether its ranges are settled now.
+    private func end(_ row: EntryRow, _ id: EntryID) throws(OutboxError) -> Bool {
+        guard try verifiedHead(row, id) != nil else {
+            try remove(row.id)
+            return false
+        }
+        _ = try close(row)
+        return true
+    }
+
+    private func described(_ row: EntryRow) -> String {
+        "\(row.count) windows of \(row.device), log \(row.log), from \(row.first), owner \(row.owner)"
     }
 
     private func audit(_ act: String, by actor: String, at: Int64) throws(OutboxError) -> AuditLine {

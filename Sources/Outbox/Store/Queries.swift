@@ -52,13 +52,13 @@ extension Store {
         guard let row = try row(name) else { return nil }
         let parts = try parts(row.id)
         return try database.first("""
-            SELECT attempts, exhausted, failure, reason, (SELECT count(*) FROM gap WHERE gap.entry = entry.id) FROM entry WHERE id = ?1
+            SELECT attempts, exhausted, failure, reason, received, (SELECT count(*) FROM gap WHERE gap.entry = entry.id) FROM entry WHERE id = ?1
             """, .integer(row.id)) { more in
             EntryHead(
                 id: name, state: row.state, kind: row.kind, owner: row.owner, device: row.device, log: row.log, first: row.first, count: row.count,
-                byteCount: row.count * OutboxSettings.windowSize, gapCount: more.small(4), attempts: more.small(0), exhausted: more.integer(1) != 0,
+                byteCount: row.count * OutboxSettings.windowSize, gapCount: more.small(5), attempts: more.small(0), exhausted: more.integer(1) != 0,
                 lastFailure: more.optionalText(2), keyGeneration: row.generation, idempotencyKey: row.key, order: row.id,
-                quarantineReason: more.optionalText(3), parts: parts)
+                quarantineReason: more.optionalText(3), received: more.integer(4), parts: parts)
         }
     }
 

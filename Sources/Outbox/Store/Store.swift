@@ -40,7 +40,7 @@ final class Store {
         case .split(let id, let ranges): try split(id, ranges)
         case .settlePart(let id, let index, let receipt): try settlePart(id, index: index, receipt)
         case .quarantine(let id, let reason): try quarantine(id, reason: reason)
-        case .release(let id): try release(id)
+        case .release(let id, let by, let at): try release(id, by: by, at: at)
         case .settleQuarantined(let id, let by, let at): try settleQuarantined(id, by: by, at: at)
         case .purgeSealed(let owner, let by, let at): try purgeSealed(owner: owner, by: by, at: at)
         case .discardEvidence(let number, let by, let at): try discardEvidence(through: number, by: by, at: at)

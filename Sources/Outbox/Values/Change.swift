@@ -40,10 +40,11 @@ public enum Change: Sendable {
     /// Brings an entry back into the queue: from quarantine (an operator's act; its attempts count from 0 again), or from the sealed store once its
     /// owner is configured.
     ///
-    /// Refused with `noPlace` or `ownerNotConfigured`.
-    case release(EntryID)
+    /// With `by` it is an operator's act and leaves an audit line. Refused with `noPlace` or `ownerNotConfigured`.
+    case release(EntryID, by: String? = nil, at: Int64 = 0)
 
-    /// An operator declares a quarantined entry settled: its range is, its windows are deleted, an audit line stays.
+    /// An operator declares a quarantined entry settled: its range is, its windows are deleted, an audit line stays. An entry whose fixed fields are
+    /// damaged goes without settling anything, and the audit line says so.
     case settleQuarantined(EntryID, by: String, at: Int64)
 
     /// An operator deletes what is sealed for an owner who will not come back. The ranges count as settled; an audit line stays.
@@ -166,4 +167,11 @@ public struct AuditLine: Sendable, Hashable {
     public let by: String
     /// What was done.
     public let act: String
+
+    /// A line as given.
+    public init(at: Int64, by: String, act: String) {
+        self.at = at
+        self.by = by
+        self.act = act
+    }
 }

@@ -94,6 +94,8 @@ public struct EntryHead: Sendable, Hashable {
     public let order: Int64
     /// Why it was set aside, for one in quarantine.
     public let quarantineReason: String?
+    /// When the windows were read, Unix seconds.
+    public let received: Int64
     /// The parts, in order of sequence; empty unless the entry was split.
     public let parts: [EntryPart]
 }

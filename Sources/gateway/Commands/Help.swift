@@ -7,6 +7,10 @@ extension Invocation {
         case .checkConfig?: checkConfig
         case .status?: status
         case .flush?: flush
+        case .quarantine?: quarantine
+        case .purgeSealed?: purgeSealed
+        case .discardEvidence?: discardEvidence
+        case .audit?: audit
         }
     }
 
@@ -14,18 +18,27 @@ extension Invocation {
         gateway carries what activity collars measured to a backend.
 
         Usage:
-          gateway run          [--config FILE]
-          gateway check-config [--config FILE]
-          gateway status       [--json] [--config FILE | --socket PATH]
-          gateway flush        [--json] [--config FILE | --socket PATH]
+          gateway run              [--config FILE]
+          gateway check-config     [--config FILE]
+          gateway status           [--json] [--config FILE | --socket PATH]
+          gateway flush            [--json] [--config FILE | --socket PATH]
+          gateway quarantine       [--json] [--config FILE | --socket PATH]
+          gateway quarantine       release ID | settle ID --yes
+          gateway purge-sealed     OWNER --yes
+          gateway discard-evidence NUMBER --yes
+          gateway audit            [--json] [--config FILE | --socket PATH]
           gateway --version
           gateway [COMMAND] --help
 
         Commands:
-          run           Be the daemon, in the foreground, until SIGTERM or SIGINT.
-          check-config  Read the configuration, say everything that is wrong with it, and start nothing.
-          status        Ask the running daemon how it is.
-          flush         Let the running daemon try at once to send everything that waits.
+          run               Be the daemon, in the foreground, until SIGTERM or SIGINT.
+          check-config      Read the configuration, say everything that is wrong with it, and start nothing.
+          status            Ask the running daemon how it is.
+          flush             Let the running daemon try at once to send everything that waits.
+          quarantine        List what is set aside; release an entry into the queue, or declare it settled.
+          purge-sealed      Delete what is kept of an owner who will not come back.
+          discard-evidence  Delete windows that the backend rejected and that are kept.
+          audit             Show what operators did.
 
         The configuration is read from \(ConfigurationFile.standardPath) unless --config names another file.
 
@@ -79,6 +92,65 @@ extension Invocation {
         hold. It must be run by root or by the gateway's user. It does not wait for the result: see `gateway status`.
 
           --json          print JSON, for programs
+          --config FILE   the configuration that names the control socket (\(ConfigurationFile.standardPath))
+          --socket PATH   the control socket itself
+
+        """
+
+    private static let quarantine = """
+        Usage: gateway quarantine [--json] [--config FILE | --socket PATH]
+               gateway quarantine release ID [--json] [--config FILE | --socket PATH]
+               gateway quarantine settle ID --yes [--json] [--config FILE | --socket PATH]
+
+        Lists what is set aside: entries in quarantine, entries sealed because their owner is not configured, and
+        windows that the backend rejected. It shows no window. It must be run by root or by the gateway's user.
+
+        release ID puts an entry back into the queue, to be sent once more; do it when the cause is gone.
+        settle ID declares an entry settled without delivery: its windows are deleted here, and the collar may forget them.
+        Who did it stays in the audit.
+
+          --yes           settle: yes, delete them
+          --json          print JSON, for programs; names do not change between releases
+          --config FILE   the configuration that names the control socket (\(ConfigurationFile.standardPath))
+          --socket PATH   the control socket itself
+
+        """
+
+    private static let purgeSealed = """
+        Usage: gateway purge-sealed OWNER --yes [--json] [--config FILE | --socket PATH]
+
+        Deletes everything that is sealed for an owner who is not configured and will not come back. It counts as settled:
+        the collars may forget it. With their owner configured again, sealed entries are delivered instead. Who did it stays
+        in the audit. It must be run by root or by the gateway's user.
+
+          --yes           yes, delete it
+          --json          print JSON, for programs
+          --config FILE   the configuration that names the control socket (\(ConfigurationFile.standardPath))
+          --socket PATH   the control socket itself
+
+        """
+
+    private static let discardEvidence = """
+        Usage: gateway discard-evidence NUMBER --yes [--json] [--config FILE | --socket PATH]
+
+        Deletes the windows that the backend rejected, up to and including NUMBER as `gateway quarantine` lists them. While
+        there is no room for them, receipts with rejections wait. Who did it stays in the audit. It must be run by root or
+        by the gateway's user.
+
+          --yes           yes, delete them
+          --json          print JSON, for programs
+          --config FILE   the configuration that names the control socket (\(ConfigurationFile.standardPath))
+          --socket PATH   the control socket itself
+
+        """
+
+    private static let audit = """
+        Usage: gateway audit [--json] [--config FILE | --socket PATH]
+
+        Shows what operators did with entries and windows that were set aside: when, who (by user number), what. It must be
+        run by root or by the gateway's user.
+
+          --json          print JSON, for programs; names do not change between releases
           --config FILE   the configuration that names the control socket (\(ConfigurationFile.standardPath))
           --socket PATH   the control socket itself
 

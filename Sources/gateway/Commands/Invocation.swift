@@ -9,8 +9,8 @@ enum Invocation: Sendable, Hashable {
 
     case run(configuration: String)
     case checkConfiguration(path: String)
-    case status(json: Bool, Target)
-    case flush(json: Bool, Target)
+    /// Ask the running daemon, and print its answer as JSON or in words.
+    case ask(ControlRequest, json: Bool, Target)
     case version
     case help(Command?)
 }
@@ -21,12 +21,27 @@ enum Command: String, Sendable, CaseIterable {
     case checkConfig = "check-config"
     case status
     case flush
+    case quarantine
+    case purgeSealed = "purge-sealed"
+    case discardEvidence = "discard-evidence"
+    case audit
 
     /// The options that it takes.
     fileprivate var options: [Option] {
         switch self {
         case .run, .checkConfig: [.config]
-        case .status, .flush: [.json, .config, .socket]
+        case .status, .flush, .audit: [.json, .config, .socket]
+        case .quarantine, .purgeSealed, .discardEvidence: [.yes, .json, .config, .socket]
+        }
+    }
+
+    /// The words besides options that it takes, for messages; `nil` for none.
+    fileprivate var words: String? {
+        switch self {
+        case .run, .checkConfig, .status, .flush, .audit: nil
+        case .quarantine: "nothing, release ID or settle ID"
+        case .purgeSealed: "OWNER"
+        case .discardEvidence: "NUMBER"
         }
     }
 }
@@ -35,8 +50,9 @@ private enum Option: String, CaseIterable {
     case config = "--config"
     case socket = "--socket"
     case json = "--json"
+    case yes = "--yes"
 
-    var takesValue: Bool { self != .json }
+    var takesValue: Bool { self == .config || self == .socket }
 }
 
 /// Why a command line was not understood.
@@ -65,7 +81,7 @@ extension Invocation {
             return
         }
         guard let command = Command(rawValue: first) else { throw Self.unknown(first) }
-        let options = try Self.options(of: command, arguments.dropFirst())
+        let (options, words) = try Self.split(command, arguments.dropFirst())
         let target: Target
         switch (options[.config], options[.socket]) {
         case (_?, _?): throw UsageError(words: "--config and --socket exclude each other", command: command)
@@ -76,9 +92,53 @@ extension Invocation {
         switch command {
         case .run: self = .run(configuration: path)
         case .checkConfig: self = .checkConfiguration(path: path)
-        case .status: self = .status(json: options[.json] != nil, target)
-        case .flush: self = .flush(json: options[.json] != nil, target)
+        case .status: self = .ask(.status, json: options[.json] != nil, target)
+        case .flush: self = .ask(.flush, json: options[.json] != nil, target)
+        case .audit: self = .ask(.operate(.audit), json: options[.json] != nil, target)
+        case .quarantine, .purgeSealed, .discardEvidence:
+            self = .ask(.operate(try Self.request(command, words, confirmed: options[.yes] != nil)), json: options[.json] != nil, target)
         }
+    }
+
+    /// What an operator asks for.
+    ///
+    /// - Parameter confirmed: whether `--yes` was given.
+    private static func request(_ command: Command, _ words: [String], confirmed: Bool) throws(UsageError) -> OperatorRequest {
+        do throws(ArgumentError) {
+            switch (command, words.first, words.count) {
+            case (.quarantine, nil, 0):
+                try needless(confirmed, "gateway quarantine")
+                return .quarantine
+            case (.quarantine, "release", 2):
+                try needless(confirmed, "gateway quarantine release")
+                return .release(try OperatorRequest.entry(words[1]))
+            case (.quarantine, "settle", 2):
+                let entry = try OperatorRequest.entry(words[1])
+                try demand(confirmed, "settle deletes the entry's windows here undelivered, and the collar may forget them")
+                return .settle(entry)
+            case (.purgeSealed, let owner?, 1):
+                let owner = try OperatorRequest.owner(owner)
+                try demand(confirmed, "purge-sealed deletes everything sealed for \(owner) undelivered, and the collars may forget it")
+                return .purgeSealed(owner: owner)
+            case (.discardEvidence, let number?, 1):
+                let number = try OperatorRequest.number(number)
+                try demand(confirmed, "discard-evidence deletes the rejected windows through number \(number)")
+                return .discardEvidence(through: number)
+            default:
+                let given = words.isEmpty ? "nothing" : words.map(quoted).joined(separator: " ")
+                throw ArgumentError(words: "\(command.rawValue) takes \(command.words ?? "no words"), not \(given)")
+            }
+        } catch {
+            throw UsageError(words: error.words, command: command)
+        }
+    }
+
+    private static func demand(_ confirmed: Bool, _ consequence: String) throws(ArgumentError) {
+        guard confirmed else { throw ArgumentError(words: "\(consequence); if that is meant, add --yes") }
+    }
+
+    private static func needless(_ confirmed: Bool, _ command: String) throws(ArgumentError) {
+        guard !confirmed else { throw ArgumentError(words: "\(command) takes nothing away and takes no --yes") }
     }
 
     private static var commandNames: String { Command.allCases.map(\.rawValue).joined(separator: ", ") }
@@ -89,15 +149,20 @@ extension Invocation {
         return UsageError(words: "\(quoted(word)) is not a command; " + (nearest.map { "did you mean \"\($0)\"?" } ?? "commands: \(commandNames)"), command: nil)
     }
 
-    /// The options that were given, each with its value (empty for one that takes none).
-    private static func options(of command: Command, _ arguments: ArraySlice<String>) throws(UsageError) -> [Option: String] {
+    /// The options that were given, each with its value (empty for one that takes none), and the words besides.
+    private static func split(_ command: Command, _ arguments: ArraySlice<String>) throws(UsageError) -> (options: [Option: String], words: [String]) {
         var found: [Option: String] = [:]
+        var words: [String] = []
         var rest = arguments
         while let word = rest.popFirst() {
+            if command.words != nil, !word.hasPrefix("-") {
+                words.append(word)
+                continue
+            }
             let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
             guard let option = Option(rawValue: parts[0]), command.options.contains(option) else {
                 let known = command.options.map(\.rawValue).joined(separator: ", ")
-                throw UsageError(words: "\(command.rawValue) does not take \(quoted(word)); it takes \(known)", command: command)
+                throw UsageError(words: "\(command.rawValue) does not take \(quoted(word)); it takes \(command.words.map { "\($0) and " } ?? "")\(known)", command: command)
             }
             if found[option] != nil { throw UsageError(words: "\(option.rawValue) is given twice", command: command) }
             if !option.takesValue {
@@ -110,6 +175,6 @@ extension Invocation {
             }
             found[option] = value
         }
-        return found
+        return (found, words)
     }
 }

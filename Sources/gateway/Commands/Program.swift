@@ -17,8 +17,7 @@ enum Program {
         switch invocation {
         case .run(let path): return run(path)
         case .checkConfiguration(let path): return checkConfiguration(path)
-        case .status(let json, let target): return ask(.status, target, member: json ? "status" : nil)
-        case .flush(let json, let target): return ask(.flush, target, member: json ? "flush" : nil)
+        case .ask(let request, let json, let target): return ask(request, target, member: json ? request.answerMember : nil)
         case .version:
             Output.print("gateway \(Versions.gateway)\n" + Versions.libraries.map { "\($0.name) \($0.version)\n" }.joined())
         case .help(let command): Output.print(Invocation.help(for: command))

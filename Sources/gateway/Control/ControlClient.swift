@@ -22,8 +22,8 @@ enum ControlClientError: Error, Sendable, Hashable {
 enum ControlClient {
     /// How long an answer may take.
     static let patience = Duration.seconds(5)
-    /// The most bytes of an answer: a report with hundreds of devices is far below.
-    static let limit = 1 << 20
+    /// The most bytes of an answer: a report with hundreds of devices is far below, and so is a list of all the rejected windows that can be kept.
+    static let limit = 4 << 20
 
     /// Sends the request and waits for its answer: the object that the daemon sent.
     static func ask(_ request: ControlRequest, at path: String, patience: Duration = patience) throws(ControlClientError) -> JSONValue {

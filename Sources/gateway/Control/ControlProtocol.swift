@@ -1,11 +1,16 @@
+import Outbox
 import Platform
 
 /// What goes over the control socket: one request in one line, one answer in one line, both JSON, and the connection ends.
-enum ControlRequest: String, Sendable, CaseIterable {
-    /// `{"command":"status"}`, answered by `{"status":{…},"text":"…"}`.
+///
+/// A request is an object with the member `command` and what that command takes (`ControlCommand.arguments`), and nothing else.
+enum ControlRequest: Sendable, Hashable {
+    /// Answered by `{"status":{…},"text":"…"}`.
     case status
-    /// `{"command":"flush"}`, answered by `{"flush":{…},"text":"…"}`.
+    /// Answered by `{"flush":{…},"text":"…"}`.
     case flush
+    /// Answered by `{"quarantine":{…},"text":"…"}`, `{"audit":[…],"text":"…"}` or, when something was done, `{"done":{…},"text":"…"}`.
+    case operate(OperatorRequest)
 
     /// The most bytes that a request may have, its line feed included.
     static let limit = 4_096
@@ -18,17 +23,105 @@ enum ControlRequest: String, Sendable, CaseIterable {
         } catch {
             throw .malformed("the request is not JSON: \(error)")
         }
-        guard case .object(let members) = value, members.count == 1, let command = value["command"]?.string else {
-            throw .malformed("the request must be an object with the one member \"command\"")
+        guard case .object(let members) = value, let name = value["command"]?.string else {
+            throw .malformed("the request must be an object with the member \"command\", a string")
         }
-        guard let request = ControlRequest(rawValue: command) else {
-            throw .unknownCommand("\(quoted(command)) is not a command; known: \(Self.allCases.map(\.rawValue).joined(separator: ", "))")
+        guard let command = ControlCommand(rawValue: name) else {
+            throw .unknownCommand("\(quoted(name)) is not a command; known: \(ControlCommand.allCases.map(\.rawValue).joined(separator: ", "))")
         }
-        self = request
+        if let stray = members.members.first(where: { $0.name != "command" && !command.arguments.contains($0.name) }) {
+            let allowed = command.arguments.isEmpty ? "nothing" : command.arguments.map { "\"\($0)\"" }.joined(separator: " and ")
+            throw .malformed("\(command.rawValue) does not take \(quoted(stray.name)); it takes \(allowed)")
+        }
+        do throws(ArgumentError) {
+            self = try Self.request(command, value)
+        } catch {
+            throw .malformed(error.words)
+        }
+    }
+
+    private static func request(_ command: ControlCommand, _ value: JSONValue) throws(ArgumentError) -> ControlRequest {
+        func text(_ name: String) throws(ArgumentError) -> String {
+            guard let text = value[name]?.string else { throw ArgumentError(words: "\(command.rawValue) needs \"\(name)\", a string") }
+            return text
+        }
+        func confirmed() throws(ArgumentError) {
+            guard value["yes"] == .bool(true) else { throw ArgumentError(words: "\(command.rawValue) cannot be taken back: it needs \"yes\": true") }
+        }
+        switch command {
+        case .status: return .status
+        case .flush: return .flush
+        case .quarantine: return .operate(.quarantine)
+        case .audit: return .operate(.audit)
+        case .release: return .operate(.release(try OperatorRequest.entry(try text("entry"))))
+        case .settle:
+            let entry = try OperatorRequest.entry(try text("entry"))
+            try confirmed()
+            return .operate(.settle(entry))
+        case .purgeSealed:
+            let owner = try OperatorRequest.owner(try text("owner"))
+            try confirmed()
+            return .operate(.purgeSealed(owner: owner))
+        case .discardEvidence:
+            guard let number = value["through"]?.integer else { throw ArgumentError(words: "\(command.rawValue) needs \"through\", a whole number") }
+            let through = try OperatorRequest.number(number)
+            try confirmed()
+            return .operate(.discardEvidence(through: through))
+        }
     }
 
     /// The line that asks for this.
-    var line: [UInt8] { Array(JSONValue.object(["command": .string(rawValue)]).encoded().utf8) + [UInt8(ascii: "\n")] }
+    var line: [UInt8] {
+        let members: JSONObject =
+            switch self {
+            case .status: ["command": .string(ControlCommand.status.rawValue)]
+            case .flush: ["command": .string(ControlCommand.flush.rawValue)]
+            case .operate(.quarantine): ["command": .string(ControlCommand.quarantine.rawValue)]
+            case .operate(.audit): ["command": .string(ControlCommand.audit.rawValue)]
+            case .operate(.release(let entry)): ["command": .string(ControlCommand.release.rawValue), "entry": .string(entry.text)]
+            case .operate(.settle(let entry)):
+                ["command": .string(ControlCommand.settle.rawValue), "entry": .string(entry.text), "yes": .bool(true)]
+            case .operate(.purgeSealed(let owner)):
+                ["command": .string(ControlCommand.purgeSealed.rawValue), "owner": .string(owner), "yes": .bool(true)]
+            case .operate(.discardEvidence(let through)):
+                ["command": .string(ControlCommand.discardEvidence.rawValue), "through": .integer(through), "yes": .bool(true)]
+            }
+        return Array(JSONValue.object(members).encoded().utf8) + [UInt8(ascii: "\n")]
+    }
+
+    /// The member of the answer that says what was asked for.
+    var answerMember: String {
+        switch self {
+        case .status: "status"
+        case .flush: "flush"
+        case .operate(.quarantine): "quarantine"
+        case .operate(.audit): "audit"
+        case .operate: "done"
+        }
+    }
+}
+
+/// The commands by their names on the socket.
+enum ControlCommand: String, Sendable, CaseIterable {
+    case status
+    case flush
+    case quarantine
+    case release
+    case settle
+    case purgeSealed = "purge-sealed"
+    case discardEvidence = "discard-evidence"
+    case audit
+
+    /// The members that a request has besides `command`, every one of them.
+    var arguments: [String] {
+        switch self {
+        case .status, .flush, .quarantine, .audit: []
+        case .release: ["entry"]
+        case .settle: ["entry", "yes"]
+        case .purgeSealed: ["owner", "yes"]
+        case .discardEvidence: ["through", "yes"]
+        }
+    }
 }
 
 /// Why a request was not done. The codes do not change between releases.
@@ -38,6 +131,8 @@ enum ControlError: Error, Sendable, Hashable {
     case unknownCommand(String)
     case notAllowed(uid: UInt32)
     case busy
+    /// The outbox cannot do it, or did not: its own code and words.
+    case refused(code: String, String)
 
     var code: String {
         switch self {
@@ -46,6 +141,7 @@ enum ControlError: Error, Sendable, Hashable {
         case .unknownCommand: "unknown-command"
         case .notAllowed: Self.notAllowedCode
         case .busy: "busy"
+        case .refused(let code, _): code
         }
     }
 
@@ -53,7 +149,7 @@ enum ControlError: Error, Sendable, Hashable {
 
     var text: String {
         switch self {
-        case .malformed(let words), .unknownCommand(let words): words
+        case .malformed(let words), .unknownCommand(let words), .refused(_, let words): words
         case .tooLong: "the request is longer than \(ControlRequest.limit) bytes"
         case .notAllowed(let uid): "user \(uid) may not control the gateway; run the command as root or as the gateway's user"
         case .busy: "too many commands at once; try again"
@@ -71,6 +167,15 @@ enum ControlAnswer {
     static func status(_ report: StatusReport) -> [UInt8] { line(.object(["status": report.json, "text": .string(report.text)])) }
 
     static func flush(_ report: FlushReport) -> [UInt8] { line(.object(["flush": report.json, "text": .string(report.text)])) }
+
+    static func operate(_ answer: Result<OperatorAnswer, ControlError>) -> [UInt8] {
+        switch answer {
+        case .success(.setAside(let report)): line(.object(["quarantine": report.json, "text": .string(report.text)]))
+        case .success(.audit(let lines)): line(.object(["audit": .array(lines.map(\.json)), "text": .string(lines.text)]))
+        case .success(.done(let act)): line(.object(["done": act.json, "text": .string("\(act.act)\n")]))
+        case .failure(let error): error.line
+        }
+    }
 
     fileprivate static func line(_ value: JSONValue) -> [UInt8] { Array(value.encoded().utf8) + [UInt8(ascii: "\n")] }
 }

@@ -13,6 +13,8 @@ actor ControlServer {
 
     private final class Client {
         let descriptor: Descriptor
+        /// Who it is, as the kernel says.
+        var user: UInt32 = 0
         var exchange = ControlExchange()
         var deadline: TimerID?
 
@@ -49,6 +51,7 @@ actor ControlServer {
     private let log: Log
     private let status: @Sendable () async -> StatusReport
     private let flush: @Sendable () async -> FlushReport
+    private let operate: @Sendable (OperatorRequest, _ user: UInt32) async -> Result<OperatorAnswer, ControlError>
     private var listener: Listener?
     private var clients: [UInt64: Client] = [:]
     private var lastNumber: UInt64 = 0
@@ -62,8 +65,10 @@ actor ControlServer {
     ///   - allowed: the users whose commands are done.
     ///   - status: what is going on, as `gateway status` shows it.
     ///   - flush: starts a flush of every owner and says what it will try.
+    ///   - operate: answers what an operator asks about what is set aside, or does with it; `user` is who asks.
     init(on loop: any EventLoop, at path: String, mode: mode_t = 0o600, allowed: Set<UInt32> = [0, geteuid()], log: Log,
-         status: @escaping @Sendable () async -> StatusReport, flush: @escaping @Sendable () async -> FlushReport) {
+         status: @escaping @Sendable () async -> StatusReport, flush: @escaping @Sendable () async -> FlushReport,
+         operate: @escaping @Sendable (OperatorRequest, _ user: UInt32) async -> Result<OperatorAnswer, ControlError>) {
         self.loop = loop
         self.path = path
         self.mode = mode
@@ -71,6 +76,7 @@ actor ControlServer {
         self.log = log
         self.status = status
         self.flush = flush
+        self.operate = operate
     }
 
     /// Begins to listen.
@@ -127,6 +133,7 @@ actor ControlServer {
         var pid: CInt = 0, uid: CUnsignedInt = 0, gid: CUnsignedInt = 0
         let known = clinux_peer_credentials(client.descriptor.raw, &pid, &uid, &gid) == 0
         let crowded = clients.count >= Self.places
+        client.user = uid
         clients[number] = client
         arm(client, number)
         if !known || !allowed.contains(uid) {
@@ -181,10 +188,12 @@ actor ControlServer {
     }
 
     private func handle(_ request: ControlRequest, _ number: UInt64) {
-        Task(executorPreference: loop) { [weak self, status, flush] in
+        guard let user = clients[number]?.user else { return }
+        Task(executorPreference: loop) { [weak self, status, flush, operate] in
             let line = switch request {
             case .status: ControlAnswer.status(await status())
             case .flush: ControlAnswer.flush(await flush())
+            case .operate(let request): ControlAnswer.operate(await operate(request, user))
             }
             await self?.answered(line, number)
         }

@@ -27,6 +27,7 @@ extension StatusReport.Outbox {
         .object([
             "queued": .integer(Int64(queued)), "places": .integer(Int64(places)), "free": .integer(Int64(free)),
             "exhausted": .integer(Int64(exhausted)), "quarantined": .integer(Int64(quarantined)), "sealed": .integer(Int64(sealed)),
+            "evidence": .integer(Int64(evidence)),
             "damaged_file": .optional(damagedFile), "fault": fault?.json ?? .null
         ])
     }

@@ -4,6 +4,7 @@ extension StatusReport {
         var lines = ["gateway \(version), process \(pid), up \(span(uptimeSeconds))"]
         lines.append("clock    \(clock.synchronised ? "set" : "not set, uploads that need it wait")")
         lines.append("outbox   " + outbox.text)
+        if outbox.quarantined + outbox.sealed + outbox.evidence > 0 { lines.append("         something is set aside; see: gateway quarantine") }
         if let file = outbox.damagedFile { lines.append("         a damaged file was moved to \(file)") }
         if let fault = outbox.fault { lines.append("         fault: \(fault.text) [\(fault.code)]") }
         for owner in owners { lines += owner.lines }
@@ -17,7 +18,7 @@ extension StatusReport {
 extension StatusReport.Outbox {
     fileprivate var text: String {
         let parts = ["\(queued) of \(places) places taken, \(free) free"]
-            + [(exhausted, "exhausted"), (quarantined, "in quarantine"), (sealed, "sealed")].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+            + [(exhausted, "exhausted"), (quarantined, "in quarantine"), (sealed, "sealed"), (evidence, "rejected windows kept")].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
         return parts.joined(separator: ", ")
     }
 }

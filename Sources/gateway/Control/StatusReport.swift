@@ -38,6 +38,8 @@ struct StatusReport: Sendable, Hashable {
         var quarantined: Int
         /// Entries of owners who are no longer configured.
         var sealed: Int
+        /// Windows that the backend rejected and that are kept.
+        var evidence: Int
         /// Where a damaged file was put at this start, if one was found.
         var damagedFile: String?
         /// What keeps the storage from being used, if anything does.

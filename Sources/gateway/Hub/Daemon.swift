@@ -30,6 +30,8 @@ enum Daemon {
                 await hub.status()
             } flush: {
                 await hub.flush()
+            } operate: { request, user in
+                await hub.perform(request, by: user)
             }
             // The socket is also what tells two daemons apart: the second one ends here, before it touches anything.
             try server.assumeIsolated { try $0.start() }

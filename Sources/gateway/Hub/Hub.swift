@@ -106,10 +106,25 @@ actor Hub {
         return FlushReport(owners: configuration.owners.count, entries: queued.count)
     }
 
+    /// What an operator asks about what is set aside, or does with it.
+    func perform(_ request: OperatorRequest, by user: UInt32) async -> Result<OperatorAnswer, ControlError> {
+        guard running, let store, let broker else { return .failure(.notRunning) }
+        let desk = OperatorDesk(
+            store: store, places: broker, owners: Set(configuration.owners.map(\.key)), wallClock: parts.wallClock, log: parts.log,
+            onSettled: { [weak self] device in self?.assumeIsolated { $0.wake(device, settled: true) } },
+            onSendable: { [weak self] in self?.assumeIsolated { $0.retry() } })
+        return await desk.perform(request, by: user)
+    }
+
     /// The kernel has got an address or a route.
     func networkChanged() {
         guard running else { return }
         parts.loop.spawn { await self.uplink?.flush(.networkBack) }
+    }
+
+    private func retry() {
+        guard running else { return }
+        parts.loop.spawn { await self.uplink?.flush(.requested) }
     }
 
     private func makeUplink(_ store: StoreKeeper) throws -> Uplink {

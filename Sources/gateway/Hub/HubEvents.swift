@@ -24,5 +24,6 @@ extension LogEvent {
     static let queueFree = LogEvent("queue-free", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e0015")
     static let clockSet = LogEvent("clock-set", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e0016")
     static let windowsRejected = LogEvent("windows-rejected", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e001a")
+    static let operatorActed = LogEvent("operator-acted", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e001d")
     static let deviceClockSet = LogEvent("device-clock-set", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e001c")
 }

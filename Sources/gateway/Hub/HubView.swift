@@ -63,7 +63,8 @@ struct HubView: Sendable {
             clock: .init(synchronised: wall.synchronised, unixSeconds: wall.seconds),
             outbox: .init(
                 queued: queued.count, places: settings.places, free: snapshot?.freePlaces ?? settings.places, exhausted: queued.count { $0.exhausted },
-                quarantined: snapshot?.quarantined.count ?? 0, sealed: snapshot?.sealed.count ?? 0, damagedFile: opening?.movedAside?.path,
+                quarantined: snapshot?.quarantined.count ?? 0, sealed: snapshot?.sealed.count ?? 0,
+                evidence: snapshot?.evidence ?? 0, damagedFile: opening?.movedAside?.path,
                 fault: fault.map { .init(code: $0.code.rawValue, text: "\($0.what); \($0.advice)") }),
             owners: configuration.owners.map { owner in
                 StatusReport.Owner(key: owner.key, lane: lanes.first { $0.owner == owner.key }, queued: queued.count { $0.owner == owner.key }, now: now)

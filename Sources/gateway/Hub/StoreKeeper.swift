@@ -108,6 +108,16 @@ actor StoreKeeper {
         try await guarded { try await $0.load(id) }
     }
 
+    /// The rejected windows that are kept, oldest first.
+    func evidence() async throws -> [EvidenceRecord] {
+        try await guarded { try await $0.evidence() }
+    }
+
+    /// The last operators' acts, oldest first.
+    func auditTrail() async throws -> [AuditLine] {
+        try await guarded { try await $0.auditTrail() }
+    }
+
     /// Ends the books cleanly. Changes that are on their way are written first.
     func close() async {
         closed = true

@@ -165,6 +165,23 @@ struct CommandTests {
         #expect(!status.output.contains("token-of-"))
         let flush = try gateway("flush", "--config", path)
         #expect(flush.status == 0 && flush.output.hasPrefix("trying 0 entries of "))
+        // The socket is there before the outbox is open; until then an operator is asked to try again.
+        for _ in 0..<3_000 {
+            let early = try gateway("quarantine", "--config", path)
+            if early.status == 0 { break }
+            try #require(early.status == 76 && early.errors == "gateway: the daemon refused: the outbox is being opened; try again [closed]\n")
+            poll(nil, 0, 10)
+        }
+        let list = try gateway("quarantine", "--config", path)
+        #expect(list.status == 0 && list.output == "nothing is set aside\n")
+        let audit = try gateway("audit", "--config", path, "--json")
+        #expect(audit.status == 0 && audit.output == "[]\n")
+        let absent = String(repeating: "a", count: 32)
+        let settle = try gateway("quarantine", "settle", absent, "--yes", "--config", path)
+        #expect(settle.status == 76)
+        #expect(settle.errors == "gateway: the daemon refused: no entry in quarantine is called \(absent); see: gateway quarantine [not-quarantined]\n")
+        let purge = try gateway("purge-sealed", "anna", "--config", path)
+        #expect(purge.status == 64 && purge.errors.contains("if that is meant, add --yes"))
         daemon.signal(SIGTERM)
         let ended = try daemon.end()
         #expect(ended.status == 0)

@@ -1,9 +1,16 @@
 import Glibc
+import Outbox
 import Platform
 import Synchronization
 import Testing
 
 @testable import gateway
+
+private let someEntry = EntryID("0123456789abcdef0123456789abcdef")!
+
+private let operatorRequests: [OperatorRequest] = [
+    .quarantine, .audit, .release(someEntry), .settle(someEntry), .purgeSealed(owner: "ann"), .discardEvidence(through: 12)
+]
 
 @Suite("The control socket answers one request and waits for nobody")
 struct ControlServerTests {
@@ -14,6 +21,8 @@ struct ControlServerTests {
         let sink = MemorySink()
         let path: String
         let server: ControlServer
+        /// A byte for each act that was asked for.
+        let acts = Collected()
 
         init(allowed: Set<UInt32> = [geteuid()], collars: Int = 1, status delay: Duration = .zero) throws {
             scratch = try ConfigurationScratch()
@@ -25,6 +34,9 @@ struct ControlServerTests {
                 return .example(collars: collars)
             } flush: {
                 FlushReport(owners: 1, entries: 3)
+            } operate: { [acts] request, user in
+                acts.add([1])
+                return .success(.done(AuditLine(at: 7, by: "uid \(user)", act: "\(request)")))
             }
         }
 
@@ -69,6 +81,34 @@ struct ControlServerTests {
             #expect(answer["flush"] == .object(["owners": .integer(1), "entries": .integer(3)]))
             #expect(answer["text"] == .string("trying 3 entries of 1 owner\n"))
         }
+    }
+
+    @Test("an operator's request is passed on with the user whom the kernel vouches for, and its answer comes back")
+    func operate() throws {
+        let bench = try Bench()
+        try bench.run {
+            for request in operatorRequests {
+                let probe = try ControlProbe(on: bench.loop, at: bench.path)
+                try probe.send(ControlRequest.operate(request).line)
+                let answer = try await probe.json()
+                #expect(answer["done"] == AuditLine(at: 7, by: "uid \(geteuid())", act: "\(request)").json)
+                #expect(answer["text"]?.string == "\(request)\n")
+            }
+        }
+    }
+
+    @Test("an operator's request of another user is refused before anything is done")
+    func wrongOperator() throws {
+        let bench = try Bench(allowed: [4_711])
+        try bench.run {
+            for request in operatorRequests {
+                let probe = try ControlProbe(on: bench.loop, at: bench.path)
+                try probe.send(ControlRequest.operate(request).line)
+                let answer = try await probe.json()
+                #expect(answer["error"]?["code"] == .string("not-allowed") && answer["done"] == nil)
+            }
+        }
+        #expect(bench.acts.all.isEmpty)
     }
 
     @Test("a request may come byte by byte")
@@ -130,7 +170,7 @@ struct ControlServerTests {
         let bench = try Bench()
         try bench.run {
             let answer = try await bench.ask("{\"command\":\"\\u001b[2J\"}\n")
-            #expect(answer["error"]?["text"] == .string("\"\\u{1b}[2J\" is not a command; known: status, flush"))
+            #expect(answer["error"]?["text"] == .string("\"\\u{1b}[2J\" is not a command; known: status, flush, quarantine, release, settle, purge-sealed, discard-evidence, audit"))
         }
     }
 
@@ -246,16 +286,18 @@ struct ControlServerTests {
         try scratch.write(try RegularFile.read(ChildProcess.gateway, upTo: 1 << 30).bytes, to: "gateway", mode: 0o755)
         let loop = try EpollLoop()
         let sink = MemorySink()
-        for (mode, words) in [(0o666, "gateway: user 65534 may not control the gateway; run the command as root or as the gateway's user\n"),
-                              (0o600, "gateway: connect \(scratch.path)/c.sock: Permission denied; run the command as root or as the gateway's user\n")] {
+        for (mode, command, words) in [(0o666, ["quarantine", "settle", String(repeating: "a", count: 32), "--yes"], "gateway: user 65534 may not control the gateway; run the command as root or as the gateway's user\n"),
+                                       (0o600, ["status"], "gateway: connect \(scratch.path)/c.sock: Permission denied; run the command as root or as the gateway's user\n")] {
             let server = ControlServer(on: loop, at: "\(scratch.path)/c.sock", mode: mode_t(mode), log: Log(sink: sink) { [unowned loop] in loop.now }) {
                 .example(collars: 1)
             } flush: {
                 FlushReport(owners: 0, entries: 0)
+            } operate: { _, _ in
+                .success(.audit([]))
             }
             let ended = try loop.run {
                 try await server.start()
-                let child = try ChildProcess("setpriv", ["--reuid=65534", "--regid=65534", "--clear-groups", program, "status", "--socket", "\(scratch.path)/c.sock"])
+                let child = try ChildProcess("setpriv", ["--reuid=65534", "--regid=65534", "--clear-groups", program] + command + ["--socket", "\(scratch.path)/c.sock"])
                 let ended = try await child.end(on: loop)
                 await server.stop()
                 return ended
@@ -272,23 +314,43 @@ struct ControlServerTests {
         let scratch = try ConfigurationScratch()
         let loop = try EpollLoop()
         let path = "\(scratch.path)/c.sock"
+        let list = SetAsideReport.example
         let server = ControlServer(on: loop, at: path, log: Log(sink: MemorySink()) { [unowned loop] in loop.now }) {
             .example(collars: 2)
         } flush: {
             FlushReport(owners: 2, entries: 1)
+        } operate: { request, user in
+            switch request {
+            case .quarantine: .success(.setAside(list))
+            case .audit: .success(.audit([AuditLine(at: 0, by: "uid \(user)", act: "looked")]))
+            case .release: .failure(.refused(code: "no-place", "the queue is full"))
+            default: .success(.done(AuditLine(at: 0, by: "uid \(user)", act: "done it")))
+            }
         }
-        let (status, json, flush) = try loop.run {
+        let (status, json, flush, others) = try loop.run {
             try await server.start()
             let status = try await ChildProcess(ChildProcess.gateway, ["status", "--socket", path]).end(on: loop)
             let json = try await ChildProcess(ChildProcess.gateway, ["status", "--json", "--socket", path]).end(on: loop)
             let flush = try await ChildProcess(ChildProcess.gateway, ["flush", "--socket", path]).end(on: loop)
+            var others: [ChildProcess.Ended] = []
+            for words in [["quarantine"], ["quarantine", "--json"], ["audit"], ["quarantine", "release", list.quarantined[0].id],
+                          ["quarantine", "settle", list.quarantined[0].id, "--yes"], ["discard-evidence", "4", "--yes", "--json"]] {
+                others.append(try await ChildProcess(ChildProcess.gateway, words + ["--socket", path]).end(on: loop))
+            }
             await server.stop()
-            return (status, json, flush)
+            return (status, json, flush, others)
         }
         #expect(status.status == 0 && status.errors == "" && status.output == StatusReport.example(collars: 2).text)
         #expect(json.status == 0 && json.output.last == "\n")
         #expect(try JSONValue(parsing: Array(json.output.utf8)) == StatusReport.example(collars: 2).json)
         #expect(flush.status == 0 && flush.output == "trying 1 entry of 2 owners\n")
+        #expect(others.map(\.status) == [0, 0, 0, 76, 0, 0])
+        #expect(others[0].output == list.text)
+        #expect(try JSONValue(parsing: Array(others[1].output.utf8)) == list.json)
+        #expect(others[2].output == "1970-01-01 00:00:00 UTC  uid \(geteuid()): looked\n")
+        #expect(others[3].output == "" && others[3].errors == "gateway: the daemon refused: the queue is full [no-place]\n")
+        #expect(others[4].output == "done it\n")
+        #expect(try JSONValue(parsing: Array(others[5].output.utf8))["by"] == .string("uid \(geteuid())"))
     }
 
     @Test("the socket file is its owner's alone, replaces a dead one, and goes with the server")
@@ -303,6 +365,8 @@ struct ControlServerTests {
                 .example(collars: 0)
             } flush: {
                 FlushReport(owners: 0, entries: 0)
+            } operate: { _, _ in
+                .success(.audit([]))
             }
             await #expect(throws: SystemError("bind", code: EADDRINUSE, subject: bench.path)) { try await rival.start() }
             await rival.stop()

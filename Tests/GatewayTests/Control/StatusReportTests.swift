@@ -8,7 +8,7 @@ extension StatusReport {
     static func example(collars: Int) -> StatusReport {
         StatusReport(
             version: "0.1.0", pid: 42, uptimeSeconds: 93_784, clock: Clock(synchronised: true, unixSeconds: 1_790_000_000),
-            outbox: Outbox(queued: 3, places: 20, free: 17, exhausted: 1, quarantined: 2, sealed: 0, damagedFile: "/var/lib/gateway/damaged-1",
+            outbox: Outbox(queued: 3, places: 20, free: 17, exhausted: 1, quarantined: 2, sealed: 0, evidence: 4, damagedFile: "/var/lib/gateway/damaged-1",
                            fault: Fault(code: "storage-full", text: "the disk is full")),
             owners: [
                 Owner(key: "anna", state: .holding, holding: "the backend refuses the token", waitingSeconds: 61, queued: 3, lastSuccessAge: 3_600,
@@ -31,7 +31,8 @@ struct StatusReportTests {
         #expect(StatusReport.example(collars: 1).text == """
             gateway 0.1.0, process 42, up 1 d 2 h
             clock    set
-            outbox   3 of 20 places taken, 17 free, 1 exhausted, 2 in quarantine
+            outbox   3 of 20 places taken, 17 free, 1 exhausted, 2 in quarantine, 4 rejected windows kept
+                     something is set aside; see: gateway quarantine
                      a damaged file was moved to /var/lib/gateway/damaged-1
                      fault: the disk is full [storage-full]
             owner    anna: holding (the backend refuses the token), 3 queued, next attempt in 1 min 1 s, last receipt 1 h ago
@@ -49,17 +50,26 @@ struct StatusReportTests {
     func json() throws {
         let report = StatusReport(
             version: "0.1.0", pid: 1, uptimeSeconds: 2, clock: .init(synchronised: false, unixSeconds: 3),
-            outbox: .init(queued: 0, places: 20, free: 20, exhausted: 0, quarantined: 0, sealed: 0), owners: [.init(key: "a", state: .waiting, queued: 0)],
+            outbox: .init(queued: 0, places: 20, free: 20, exhausted: 0, quarantined: 0, sealed: 0, evidence: 0), owners: [.init(key: "a", state: .waiting, queued: 0)],
             collars: [.init(name: "f", serial: "S\"1", owner: "a", state: .away, sinceSeconds: 4)], indicators: .init())
         #expect(report.json.encoded() == """
             {"version":"0.1.0","pid":1,"uptime":2,"clock":{"synchronised":false,"unix_time":3},\
-            "outbox":{"queued":0,"places":20,"free":20,"exhausted":0,"quarantined":0,"sealed":0,"damaged_file":null,"fault":null},\
+            "outbox":{"queued":0,"places":20,"free":20,"exhausted":0,"quarantined":0,"sealed":0,"evidence":0,"damaged_file":null,"fault":null},\
             "owners":[{"key":"a","state":"waiting","holding":null,"waiting":null,"queued":0,"last_success_age":null,"last_error":null}],\
             "collars":[{"name":"f","serial":"S\\"1","owner":"a","state":"away","since":4,"battery":null,"firmware":null,"log":null,"oldest":null,\
             "next":null,"checkpoint":null,"unread":null,"settled_through":null,"pending_clear":null,"last_heartbeat_age":null,"held_why":null,\
             "last_error":null}],"leds":{"status":null,"radio":null,"uplink":null}}
             """)
         #expect(try JSONValue(parsing: Array(report.json.encoded(indented: true).utf8)) == report.json)
+    }
+
+    @Test("points to what is set aside only when something is", arguments: [(0, 0, 0, false), (1, 0, 0, true), (0, 1, 0, true), (0, 0, 1, true)])
+    func hint(quarantined: Int, sealed: Int, evidence: Int, hinted: Bool) {
+        var report = StatusReport.example(collars: 0)
+        report.outbox.quarantined = quarantined
+        report.outbox.sealed = sealed
+        report.outbox.evidence = evidence
+        #expect((report.text.range(of: "see: gateway quarantine") != nil) == hinted)
     }
 
     @Test("says times in their two largest units", arguments: [

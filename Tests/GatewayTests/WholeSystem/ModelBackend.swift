@@ -39,6 +39,10 @@ actor ModelBackend: HTTPTransport {
     private var answers: [String: Answered] = [:]
 
     var faults: Faults
+    /// Every key is taken for another body's (422).
+    var contestsKeys = false
+    /// Windows that it says it has with other bytes already.
+    var contestedWindows: Set<UInt32> = []
     /// No connection at all.
     var isAway = false
     private(set) var windows: [WindowKey: Stored] = [:]
@@ -62,6 +66,8 @@ actor ModelBackend: HTTPTransport {
 
     func set(away: Bool) { isAway = away }
     func set(faults: Faults) { self.faults = faults }
+    func set(contestsKeys: Bool) { self.contestsKeys = contestsKeys }
+    func set(contestedWindows: Set<UInt32>) { self.contestedWindows = contestedWindows }
 
     func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPResponse {
         do { try await loop.sleep(for: .milliseconds(40)) } catch { throw TransportFailure(.cancelled, "given up") }
@@ -94,6 +100,7 @@ actor ModelBackend: HTTPTransport {
             foreignTokens += 1
             return HTTPResponse(status: 403, body: [])
         }
+        if contestsKeys { return HTTPResponse(status: 422, body: []) }
         let key = text("Idempotency-Key")
         let digest = request.header("Content-Digest") ?? ""
         if let before = answers[key] {
@@ -114,7 +121,9 @@ actor ModelBackend: HTTPTransport {
             let bytes = Array(request.body[index * 322..<(index + 1) * 322])
             let id = WindowKey(device: device, log: log, sequence: sequence)
             if !damaged.contains(sequence), Self.sequence(bytes) != sequence { violations.append("window \(sequence) carries another sequence") }
-            if let before = windows[id] {
+            if contestedWindows.contains(sequence) {
+                rejected.append("{\"sequence\": \(sequence), \"code\": \"conflict\"}")
+            } else if let before = windows[id] {
                 duplicates += 1
                 if before.bytes != bytes {
                     conflicts.append(id)

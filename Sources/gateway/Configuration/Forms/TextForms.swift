@@ -1,16 +1,22 @@
-extension ValueForm where Value == String {
-    /// A name that stands in headers, logs and messages as it is.
-    static func name(example: String) -> ValueForm {
-        ValueForm(allowed: "1 to 64 letters, digits, dots, hyphens and underscores", example: example, parse: { text in
-            let fits = text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-                    UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"): true
-                default: false
-                }
+/// A name that stands in headers, logs and messages as it is.
+enum PlainName {
+    static let allowed = "1 to 64 letters, digits, dots, hyphens and underscores"
+
+    static func fits(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"): true
+            default: false
             }
-            return fits && (1...64).contains(text.utf8.count) ? text : nil
-        }, print: { $0 })
+        }
+    }
+}
+
+extension ValueForm where Value == String {
+    /// A `PlainName`.
+    static func name(example: String) -> ValueForm {
+        ValueForm(allowed: PlainName.allowed, example: example, parse: { PlainName.fits($0) ? $0 : nil }, print: { $0 })
     }
 
     /// One line of ASCII without spaces at its ends.
