@@ -1,6 +1,13 @@
 import Platform
 import Testing
 
+private let malformedTexts: [(String, JSONError.Code, Int)] = [
+    ("", .unfinished, 1), ("{", .unfinished, 1), ("[1,]", .syntax, 1), ("nul", .syntax, 1), ("\"\u{1}\"", .syntax, 1), ("\"\\ud800\"", .syntax, 1),
+    ("01", .syntax, 1), ("1 2", .trailing, 1), ("{}\n\n x", .trailing, 3), ("1e999", .number, 1), ("9223372036854775808", .number, 1),
+    ("{\"a\":1,\n\"a\":2}", .duplicateName, 2), ("[{\"b\":{\"a\":1,\"a\":1}}]", .duplicateName, 1),
+    ("\"\\u0000\"", .text, 1), ("{\"\\u0000\":1}", .text, 1), ("NaN", .syntax, 1), ("'a'", .syntax, 1), ("[1] // no", .trailing, 1)
+]
+
 @Suite("JSON")
 struct JSONTests {
     private func parse(_ text: String) throws(JSONError) -> JSONValue { try JSONValue(parsing: Array(text.utf8)) }
@@ -46,12 +53,7 @@ struct JSONTests {
         #expect(value["none"] == nil && value["s"]?["s"] == nil && JSONValue.null["s"] == nil)
     }
 
-    @Test("what is not JSON is refused with its kind and its place", arguments: [
-        ("", .unfinished, 1), ("{", .unfinished, 1), ("[1,]", .syntax, 1), ("nul", .syntax, 1), ("\"\u{1}\"", .syntax, 1), ("\"\\ud800\"", .syntax, 1),
-        ("01", .syntax, 1), ("1 2", .trailing, 1), ("{}\n\n x", .trailing, 3), ("1e999", .number, 1), ("9223372036854775808", .number, 1),
-        ("{\"a\":1,\n\"a\":2}", .duplicateName, 2), ("[{\"b\":{\"a\":1,\"a\":1}}]", .duplicateName, 1),
-        ("\"\\u0000\"", .text, 1), ("{\"\\u0000\":1}", .text, 1), ("NaN", .syntax, 1), ("'a'", .syntax, 1), ("[1] // no", .trailing, 1)
-    ] as [(String, JSONError.Code, Int)])
+    @Test("what is not JSON is refused with its kind and its place", arguments: malformedTexts)
     func malformed(text: String, code: JSONError.Code, line: Int) {
         do throws(JSONError) {
             let value = try parse(text)

@@ -5,65 +5,69 @@ import Testing
 
 private let entry = "0123456789abcdef0123456789abcdef"
 
+private let understoodLines: [([String], Invocation)] = [
+    (["run"], .run(configuration: "/etc/gateway/gateway.toml")),
+    (["run", "--config", "a.toml"], .run(configuration: "a.toml")),
+    (["run", "--config=a=b.toml"], .run(configuration: "a=b.toml")),
+    (["check-config", "--config", "-"], .checkConfiguration(path: "-")),
+    (["status"], .ask(.status, json: false, .configuration(path: nil))),
+    (["status", "--json", "--config", "a"], .ask(.status, json: true, .configuration(path: "a"))),
+    (["status", "--socket", "s", "--json"], .ask(.status, json: true, .socket(path: "s"))),
+    (["flush", "--socket=s"], .ask(.flush, json: false, .socket(path: "s"))),
+    (["quarantine"], .ask(.operate(.quarantine), json: false, .configuration(path: nil))),
+    (["quarantine", "--json", "release", entry], .ask(.operate(.release(EntryID(entry)!)), json: true, .configuration(path: nil))),
+    (["quarantine", "settle", "--yes", entry, "--socket", "s"], .ask(.operate(.settle(EntryID(entry)!)), json: false, .socket(path: "s"))),
+    (["purge-sealed", "ann", "--yes"], .ask(.operate(.purgeSealed(owner: "ann")), json: false, .configuration(path: nil))),
+    (["discard-evidence", "--yes", "12"], .ask(.operate(.discardEvidence(through: 12)), json: false, .configuration(path: nil))),
+    (["audit", "--json"], .ask(.operate(.audit), json: true, .configuration(path: nil))),
+    (["--version"], .version),
+    (["purge-sealed", "--help"], .help(.purgeSealed)), (["--help"], .help(nil)), (["-h"], .help(nil)), (["status", "--help"], .help(.status)), (["--help", "check-config"], .help(.checkConfig))
+]
+
+private let refusedLines: [([String], String)] = [
+    ([], "a command is missing; commands: run, check-config, status, flush, quarantine, purge-sealed, discard-evidence, audit"),
+    (["stauts"], "\"stauts\" is not a command; did you mean \"status\"?"),
+    (["reboot-the-hub"], "\"reboot-the-hub\" is not a command; commands: run, check-config, status, flush, quarantine, purge-sealed, discard-evidence, audit"),
+    (["--config", "a"], "\"--config\" is not an option here; a command comes first: run, check-config, status, flush, quarantine, purge-sealed, discard-evidence, audit"),
+    (["run", "--json"], "run does not take \"--json\"; it takes --config"),
+    (["run", "a.toml"], "run does not take \"a.toml\"; it takes --config"),
+    (["status", "--sokcet", "s"], "status does not take \"--sokcet\"; it takes --json, --config, --socket"),
+    (["status", "--config", "a", "--socket", "s"], "--config and --socket exclude each other"),
+    (["status", "--json=yes"], "--json takes no value"),
+    (["status", "--json", "--json"], "--json is given twice"),
+    (["run", "--config"], "--config needs a path"), (["run", "--config="], "--config needs a path"), (["run", "--config", ""], "--config needs a path"),
+    (["flush", "--socket", "--json"], "--socket needs a path"),
+    (["quarantine", "release"], "quarantine takes nothing, release ID or settle ID, not \"release\""),
+    (["quarantine", "relaese", entry], "quarantine takes nothing, release ID or settle ID, not \"relaese\" \"\(entry)\""),
+    (["quarantine", "release", entry, entry], "quarantine takes nothing, release ID or settle ID, not \"release\" \"\(entry)\" \"\(entry)\""),
+    (["quarantine", "release", "12"], "\"12\" names no entry; allowed: 32 lower-case hexadecimal digits, as gateway quarantine lists them"),
+    (["quarantine", "release", entry, "--yes"], "gateway quarantine release takes nothing away and takes no --yes"),
+    (["quarantine", "--yes"], "gateway quarantine takes nothing away and takes no --yes"),
+    (["quarantine", "settle", entry],
+     "settle deletes the entry's windows here undelivered, and the collar may forget them; if that is meant, add --yes"),
+    (["purge-sealed"], "purge-sealed takes OWNER, not nothing"),
+    (["purge-sealed", "ann"], "purge-sealed deletes everything sealed for ann undelivered, and the collars may forget it; if that is meant, add --yes"),
+    (["purge-sealed", "ann;", "--yes"], "\"ann;\" is no owner's key; allowed: 1 to 64 letters, digits, dots, hyphens and underscores"),
+    (["purge-sealed", "ann", "--yes=really"], "--yes takes no value"),
+    (["discard-evidence", "12"], "discard-evidence deletes the rejected windows through number 12; if that is meant, add --yes"),
+    (["discard-evidence", "0", "--yes"], "0 is no number of evidence; allowed: a whole number from 1, as gateway quarantine lists them"),
+    (["discard-evidence", "+1", "--yes"], "\"+1\" is no number of evidence; allowed: a whole number from 1, as gateway quarantine lists them"),
+    (["discard-evidence", "9223372036854775808", "--yes"],
+     "\"9223372036854775808\" is no number of evidence; allowed: a whole number from 1, as gateway quarantine lists them"),
+    (["discard-evidence", "-1", "--yes"], "discard-evidence does not take \"-1\"; it takes NUMBER and --yes, --json, --config, --socket"),
+    (["audit", "all"], "audit does not take \"all\"; it takes --json, --config, --socket"),
+    (["--version", "run"], "--version takes nothing more"),
+    (["\u{1b}[2J"], "\"\\u{1b}[2J\" is not a command; commands: run, check-config, status, flush, quarantine, purge-sealed, discard-evidence, audit")
+]
+
 @Suite("Command lines")
 struct InvocationTests {
-    @Test("are understood", arguments: [
-        (["run"], .run(configuration: "/etc/gateway/gateway.toml")),
-        (["run", "--config", "a.toml"], .run(configuration: "a.toml")),
-        (["run", "--config=a=b.toml"], .run(configuration: "a=b.toml")),
-        (["check-config", "--config", "-"], .checkConfiguration(path: "-")),
-        (["status"], .ask(.status, json: false, .configuration(path: nil))),
-        (["status", "--json", "--config", "a"], .ask(.status, json: true, .configuration(path: "a"))),
-        (["status", "--socket", "s", "--json"], .ask(.status, json: true, .socket(path: "s"))),
-        (["flush", "--socket=s"], .ask(.flush, json: false, .socket(path: "s"))),
-        (["quarantine"], .ask(.operate(.quarantine), json: false, .configuration(path: nil))),
-        (["quarantine", "--json", "release", entry], .ask(.operate(.release(EntryID(entry)!)), json: true, .configuration(path: nil))),
-        (["quarantine", "settle", "--yes", entry, "--socket", "s"], .ask(.operate(.settle(EntryID(entry)!)), json: false, .socket(path: "s"))),
-        (["purge-sealed", "ann", "--yes"], .ask(.operate(.purgeSealed(owner: "ann")), json: false, .configuration(path: nil))),
-        (["discard-evidence", "--yes", "12"], .ask(.operate(.discardEvidence(through: 12)), json: false, .configuration(path: nil))),
-        (["audit", "--json"], .ask(.operate(.audit), json: true, .configuration(path: nil))),
-        (["--version"], .version),
-        (["purge-sealed", "--help"], .help(.purgeSealed)), (["--help"], .help(nil)), (["-h"], .help(nil)), (["status", "--help"], .help(.status)), (["--help", "check-config"], .help(.checkConfig))
-    ] as [([String], Invocation)])
+    @Test("are understood", arguments: understoodLines)
     func understood(arguments: [String], invocation: Invocation) throws {
         #expect(try Invocation(parsing: arguments) == invocation)
     }
 
-    @Test("are refused with what would be right", arguments: [
-        ([], "a command is missing; commands: run, check-config, status, flush, quarantine, purge-sealed, discard-evidence, audit"),
-        (["stauts"], "\"stauts\" is not a command; did you mean \"status\"?"),
-        (["reboot-the-hub"], "\"reboot-the-hub\" is not a command; commands: run, check-config, status, flush, quarantine, purge-sealed, discard-evidence, audit"),
-        (["--config", "a"], "\"--config\" is not an option here; a command comes first: run, check-config, status, flush, quarantine, purge-sealed, discard-evidence, audit"),
-        (["run", "--json"], "run does not take \"--json\"; it takes --config"),
-        (["run", "a.toml"], "run does not take \"a.toml\"; it takes --config"),
-        (["status", "--sokcet", "s"], "status does not take \"--sokcet\"; it takes --json, --config, --socket"),
-        (["status", "--config", "a", "--socket", "s"], "--config and --socket exclude each other"),
-        (["status", "--json=yes"], "--json takes no value"),
-        (["status", "--json", "--json"], "--json is given twice"),
-        (["run", "--config"], "--config needs a path"), (["run", "--config="], "--config needs a path"), (["run", "--config", ""], "--config needs a path"),
-        (["flush", "--socket", "--json"], "--socket needs a path"),
-        (["quarantine", "release"], "quarantine takes nothing, release ID or settle ID, not \"release\""),
-        (["quarantine", "relaese", entry], "quarantine takes nothing, release ID or settle ID, not \"relaese\" \"\(entry)\""),
-        (["quarantine", "release", entry, entry], "quarantine takes nothing, release ID or settle ID, not \"release\" \"\(entry)\" \"\(entry)\""),
-        (["quarantine", "release", "12"], "\"12\" names no entry; allowed: 32 lower-case hexadecimal digits, as gateway quarantine lists them"),
-        (["quarantine", "release", entry, "--yes"], "gateway quarantine release takes nothing away and takes no --yes"),
-        (["quarantine", "--yes"], "gateway quarantine takes nothing away and takes no --yes"),
-        (["quarantine", "settle", entry],
-         "settle deletes the entry's windows here undelivered, and the collar may forget them; if that is meant, add --yes"),
-        (["purge-sealed"], "purge-sealed takes OWNER, not nothing"),
-        (["purge-sealed", "ann"], "purge-sealed deletes everything sealed for ann undelivered, and the collars may forget it; if that is meant, add --yes"),
-        (["purge-sealed", "ann;", "--yes"], "\"ann;\" is no owner's key; allowed: 1 to 64 letters, digits, dots, hyphens and underscores"),
-        (["purge-sealed", "ann", "--yes=really"], "--yes takes no value"),
-        (["discard-evidence", "12"], "discard-evidence deletes the rejected windows through number 12; if that is meant, add --yes"),
-        (["discard-evidence", "0", "--yes"], "0 is no number of evidence; allowed: a whole number from 1, as gateway quarantine lists them"),
-        (["discard-evidence", "+1", "--yes"], "\"+1\" is no number of evidence; allowed: a whole number from 1, as gateway quarantine lists them"),
-        (["discard-evidence", "9223372036854775808", "--yes"],
-         "\"9223372036854775808\" is no number of evidence; allowed: a whole number from 1, as gateway quarantine lists them"),
-        (["discard-evidence", "-1", "--yes"], "discard-evidence does not take \"-1\"; it takes NUMBER and --yes, --json, --config, --socket"),
-        (["audit", "all"], "audit does not take \"all\"; it takes --json, --config, --socket"),
-        (["--version", "run"], "--version takes nothing more"),
-        (["\u{1b}[2J"], "\"\\u{1b}[2J\" is not a command; commands: run, check-config, status, flush, quarantine, purge-sealed, discard-evidence, audit")
-    ] as [([String], String)])
+    @Test("are refused with what would be right", arguments: refusedLines)
     func refused(arguments: [String], words: String) {
         do throws(UsageError) {
             let invocation = try Invocation(parsing: arguments)

@@ -6,37 +6,41 @@ import Testing
 
 private let entry = "0123456789abcdef0123456789abcdef"
 
+private let requests: [(ControlRequest, String)] = [
+    (.operate(.quarantine), "quarantine"), (.operate(.audit), "audit"), (.operate(.release(EntryID(entry)!)), "done"),
+    (.operate(.settle(EntryID(entry)!)), "done"), (.operate(.purgeSealed(owner: "ann")), "done"),
+    (.operate(.discardEvidence(through: .max)), "done"), (.status, "status"), (.flush, "flush")
+]
+
+private let malformedLines: [(String, String)] = [
+    (#"{"command":"release"}"#, #"release needs "entry", a string"#),
+    (#"{"command":"release","entry":7}"#, #"release needs "entry", a string"#),
+    (#"{"command":"release","entry":"ABCDEF"}"#, #""ABCDEF" names no entry; allowed: 32 lower-case hexadecimal digits, as gateway quarantine lists them"#),
+    (#"{"command":"release","entry":"0123456789abcdef0123456789abcdef","yes":true}"#, #"release does not take "yes"; it takes "entry""#),
+    (#"{"command":"settle","entry":"0123456789abcdef0123456789abcdef"}"#, #"settle cannot be taken back: it needs "yes": true"#),
+    (#"{"command":"settle","entry":"0123456789abcdef0123456789abcdef","yes":false}"#, #"settle cannot be taken back: it needs "yes": true"#),
+    (#"{"command":"settle","entry":"0123456789abcdef0123456789abcdef","yes":"true"}"#, #"settle cannot be taken back: it needs "yes": true"#),
+    (#"{"command":"settle","yes":true,"by":"root"}"#, #"settle does not take "by"; it takes "entry" and "yes""#),
+    (#"{"command":"purge-sealed","owner":"a b","yes":true}"#, #""a b" is no owner's key; allowed: 1 to 64 letters, digits, dots, hyphens and underscores"#),
+    (#"{"command":"purge-sealed","owner":"ann"}"#, #"purge-sealed cannot be taken back: it needs "yes": true"#),
+    (#"{"command":"discard-evidence","through":"1","yes":true}"#, #"discard-evidence needs "through", a whole number"#),
+    (#"{"command":"discard-evidence","through":1.5,"yes":true}"#, #"discard-evidence needs "through", a whole number"#),
+    (#"{"command":"discard-evidence","through":-1,"yes":true}"#, "-1 is no number of evidence; allowed: a whole number from 1, as gateway quarantine lists them"),
+    (#"{"command":"discard-evidence","through":1}"#, #"discard-evidence cannot be taken back: it needs "yes": true"#),
+    (#"{"command":"audit","since":0}"#, #"audit does not take "since"; it takes nothing"#),
+    (#"{"command":7}"#, #"the request must be an object with the member "command", a string"#)
+]
+
 @Suite("What an operator asks for, on the wire and in words")
 struct OperatorRequestTests {
-    @Test("a request is read as it was written, and says what its answer is called", arguments: [
-        (.operate(.quarantine), "quarantine"), (.operate(.audit), "audit"), (.operate(.release(EntryID(entry)!)), "done"),
-        (.operate(.settle(EntryID(entry)!)), "done"), (.operate(.purgeSealed(owner: "ann")), "done"),
-        (.operate(.discardEvidence(through: .max)), "done"), (.status, "status"), (.flush, "flush")
-    ] as [(ControlRequest, String)])
+    @Test("a request is read as it was written, and says what its answer is called", arguments: requests)
     func roundTrip(request: ControlRequest, member: String) throws {
         #expect(request.line.count <= ControlRequest.limit)
         #expect(try ControlRequest(parsing: Array(request.line.dropLast())) == request)
         #expect(request.answerMember == member)
     }
 
-    @Test("what is malformed is refused with what is allowed", arguments: [
-        (#"{"command":"release"}"#, #"release needs "entry", a string"#),
-        (#"{"command":"release","entry":7}"#, #"release needs "entry", a string"#),
-        (#"{"command":"release","entry":"ABCDEF"}"#, #""ABCDEF" names no entry; allowed: 32 lower-case hexadecimal digits, as gateway quarantine lists them"#),
-        (#"{"command":"release","entry":"0123456789abcdef0123456789abcdef","yes":true}"#, #"release does not take "yes"; it takes "entry""#),
-        (#"{"command":"settle","entry":"0123456789abcdef0123456789abcdef"}"#, #"settle cannot be taken back: it needs "yes": true"#),
-        (#"{"command":"settle","entry":"0123456789abcdef0123456789abcdef","yes":false}"#, #"settle cannot be taken back: it needs "yes": true"#),
-        (#"{"command":"settle","entry":"0123456789abcdef0123456789abcdef","yes":"true"}"#, #"settle cannot be taken back: it needs "yes": true"#),
-        (#"{"command":"settle","yes":true,"by":"root"}"#, #"settle does not take "by"; it takes "entry" and "yes""#),
-        (#"{"command":"purge-sealed","owner":"a b","yes":true}"#, #""a b" is no owner's key; allowed: 1 to 64 letters, digits, dots, hyphens and underscores"#),
-        (#"{"command":"purge-sealed","owner":"ann"}"#, #"purge-sealed cannot be taken back: it needs "yes": true"#),
-        (#"{"command":"discard-evidence","through":"1","yes":true}"#, #"discard-evidence needs "through", a whole number"#),
-        (#"{"command":"discard-evidence","through":1.5,"yes":true}"#, #"discard-evidence needs "through", a whole number"#),
-        (#"{"command":"discard-evidence","through":-1,"yes":true}"#, "-1 is no number of evidence; allowed: a whole number from 1, as gateway quarantine lists them"),
-        (#"{"command":"discard-evidence","through":1}"#, #"discard-evidence cannot be taken back: it needs "yes": true"#),
-        (#"{"command":"audit","since":0}"#, #"audit does not take "since"; it takes nothing"#),
-        (#"{"command":7}"#, #"the request must be an object with the member "command", a string"#)
-    ])
+    @Test("what is malformed is refused with what is allowed", arguments: malformedLines)
     func malformed(line: String, words: String) {
         #expect(throws: ControlError.malformed(words)) { try ControlRequest(parsing: Array(line.utf8)) }
     }
