@@ -9,7 +9,7 @@ public actor Outbox {
     private let executor: any SerialExecutor
     private let files: Files
     private var store: Store?
-    private var lock: Descriptor?
+    private var lock: DirectoryLock?
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
@@ -46,10 +46,10 @@ public actor Outbox {
     private func start(
         _ settings: OutboxSettings, _ random: any RandomNumberGenerator & Sendable, _ schema: Schema
     ) throws(OutboxError) -> OpeningReport {
-        let descriptor = try files.lock()
+        let held = try files.lock()
         var opening = Opening(files: files, settings: settings, random: random, schema: schema)
         store = try opening.open()
-        lock = consume descriptor
+        lock = consume held
         return opening.report
     }
 

@@ -18,11 +18,11 @@ struct Files: Sendable {
 
     func aside(_ number: Int) -> String { "\(directory)/outbox.db.corrupt-\(number)" }
 
-    /// Opens the directory for this process alone; the lock ends with the descriptor.
+    /// Opens the directory for this process alone, until the lock is let go of.
     ///
     /// The directory is never made here: on a device it is the data partition, and what is written beside a partition that is
     /// not mounted is lost with the next start.
-    func lock() throws(OutboxError) -> Descriptor {
+    func lock() throws(OutboxError) -> DirectoryLock {
         var status = stat()
         guard stat(directory, &status) == 0 else {
             let reason = SystemError.last("stat", subject: directory)
@@ -31,11 +31,14 @@ struct Files: Sendable {
         guard status.st_mode & S_IFMT == S_IFDIR else { throw OutboxError(.directoryMissing, "\(directory) is not a directory") }
         let raw = retryOnInterrupt { open(lockFile, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600) }
         guard raw >= 0 else { throw Self.error(.last("open", subject: lockFile)) }
-        let descriptor = Descriptor(owning: raw)
-        guard flock(descriptor.raw, LOCK_EX | LOCK_NB) == 0 else {
-            throw errno == EWOULDBLOCK ? OutboxError(.inUse, "\(directory) is in use by another process") : Self.error(.last("flock", subject: lockFile))
+        let held: DirectoryLock?
+        do throws(SystemError) {
+            held = try DirectoryLock(Descriptor(owning: raw))
+        } catch {
+            throw Self.error(error)
         }
-        return descriptor
+        guard let held else { throw OutboxError(.inUse, "\(directory) is in use by another process") }
+        return held
     }
 
     /// The size of a file; `nil` when there is none.
