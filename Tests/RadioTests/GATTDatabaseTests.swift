@@ -74,8 +74,7 @@ struct GATTDatabaseTests {
         var script = Scripts.hashIs(Scripts.hash) + Scripts.watching + exchange("< 1D 03 00 01 00 FF FF\n> 1E")
         for _ in 0..<8 { script += exchange("> 08 01 00 FF FF 2A 2B\n< 1D 03 00 01 00 FF FF\n> 1E\n< 09 12 08 00 \(Scripts.hash)") }
         try converse(script) { client, _ async throws in
-            _ = try await client.openDatabase(Self.cache)
-            try await client.loop.sleep(for: .seconds(1))
+            #expect(await gattFailure { _ = try await client.openDatabase(Self.cache) }?.code == "bearer-closed")
             #expect(await client.closure?.code == "bearer-closed")
             #expect(await client.database == nil)
         }
@@ -125,27 +124,61 @@ struct GATTDatabaseTests {
         }
     }
 
-    @Test("a request for a handle in the changed range waits, and goes when the handle still means the same")
+    /// A second after the database is open it changes, and the new hash comes a second after it was asked for.
+    private static let changing = Scripts.hashIs(Scripts.hash) + Scripts.watching + [.waits(.seconds(1))] + exchange("< 1D 03 00 10 00 14 00\n> 1E\n> 08 01 00 FF FF 2A 2B")
+        + [.waits(.seconds(1))] + exchange("< 09 12 08 00 \(Scripts.newHash)")
+
+    @Test("a request for a handle in the changed range waits, and goes when the handle still means the same; others pass")
     func waits() throws {
-        let script = Scripts.hashIs(Scripts.hash) + Scripts.watching + exchange("< 1D 03 00 10 00 14 00\n> 1E") + Scripts.hashIs(Scripts.newHash)
+        let script = Scripts.hashIs(Scripts.hash) + Scripts.watching + [.waits(.seconds(1))] + exchange("< 1D 03 00 10 00 14 00\n> 1E\n> 08 01 00 FF FF 2A 2B")
+            + [.waits(.seconds(1))] + exchange("< 09 12 08 00 \(Scripts.newHash)\n> 0A 06 00\n< 0B 05")
             + Scripts.heartRate(valueAt: "12", configurationAt: "13") + exchange("> 0A 12 00\n< 0B 07")
         try converse(script) { client, _ async throws in
             _ = try await client.openDatabase(Self.cache)
-            await turn(client, until: { await client.changed != nil })
-            #expect(try await client.read(0x12) == [7])
+            try await client.loop.sleep(for: .milliseconds(1500))
+            #expect(await client.changed != nil)
+            async let value = client.read(0x12)
+            #expect(try await client.read(6) == [5])
+            #expect(try await value == [7])
         }
     }
 
-    @Test("a request whose handle means something else afterwards is not sent")
+    @Test("a request whose handle means something else afterwards is not sent, and a command not even while that is unknown")
     func moved() throws {
-        let script = Scripts.hashIs(Scripts.hash) + Scripts.watching + exchange("< 1D 03 00 10 00 14 00\n> 1E") + Scripts.hashIs(Scripts.newHash)
+        try converse(Self.changing + Scripts.heartRate(valueAt: "13", configurationAt: "14")) { client, _ async throws in
+            _ = try await client.openDatabase(Self.cache)
+            try await client.loop.sleep(for: .milliseconds(1500))
+            #expect(await gattFailure { try await client.writeWithoutResponse([1], to: 0x12) } == GATTError(.databaseChanged(0x12)))
+            #expect(await gattFailure { _ = try await client.read(0x12) } == GATTError(.databaseChanged(0x12)))
+        }
+    }
+
+    @Test("a request that waited for its turn when the database changed is taken back, and not sent to what its handle means now")
+    func withdrawn() throws {
+        let script = Scripts.hashIs(Scripts.hash) + Scripts.watching + exchange("> 0A 06 00") + [.waits(.seconds(1))]
+            + exchange("< 1D 03 00 10 00 14 00\n> 1E\n< 0B 05\n> 08 01 00 FF FF 2A 2B\n< 09 12 08 00 \(Scripts.newHash)")
             + Scripts.heartRate(valueAt: "13", configurationAt: "14")
         try converse(script) { client, _ async throws in
             _ = try await client.openDatabase(Self.cache)
-            await turn(client, until: { await client.changed != nil })
-            let command = await gattFailure { try await client.writeWithoutResponse([1], to: 0x12) }
-            #expect(command == nil || command == GATTError(.databaseChanged(0x12)))
-            #expect(await gattFailure { _ = try await client.read(0x12) } == GATTError(.databaseChanged(0x12)))
+            async let open = client.read(6)
+            await settle(client)
+            #expect(await gattFailure { try await client.write([1], to: 0x12) } == GATTError(.databaseChanged(0x12)))
+            #expect(try await open == [5])
+        }
+    }
+
+    @Test("a caller that is cancelled while it waits for the database is let go at once")
+    func cancelled() throws {
+        try converse(Self.changing + Scripts.heartRate(valueAt: "12", configurationAt: "13")) { client, _ async throws in
+            _ = try await client.openDatabase(Self.cache)
+            try await client.loop.sleep(for: .milliseconds(1500))
+            let task = client.loop.spawn { await failure { _ = try await client.read(0x12) } }
+            await settle(client)
+            task.cancel()
+            #expect(await task.value is CancellationError)
+            #expect(await client.changed != nil)
+            try await client.loop.sleep(for: .seconds(2))
+            #expect(await client.changed == nil)
         }
     }
 
@@ -209,8 +242,7 @@ struct GATTDatabaseTests {
     func undiscoverable() throws {
         let script = Scripts.hashIs(Scripts.hash) + Scripts.watching + exchange("< 1D 03 00 10 00 14 00\n> 1E\n> 08 01 00 FF FF 2A 2B\n< 01 08 01 00 0E")
         try converse(script) { client, _ async throws in
-            _ = try await client.openDatabase(Self.cache)
-            await settle(client)
+            #expect(await gattFailure { _ = try await client.openDatabase(Self.cache) }?.code == "bearer-closed")
             #expect(await client.closure?.code == "bearer-closed")
         }
     }
@@ -242,9 +274,4 @@ struct GATTDatabaseTests {
         #expect(database.attribute(0x0A) == nil)
         #expect(database.attribute(0x14) == nil)
     }
-}
-
-/// Lets the loop turn until something has come about.
-private func turn(_ client: GATTClient, until condition: @Sendable () async -> Bool) async {
-    for _ in 0..<100 where !(await condition()) { await client.loop.yield() }
 }

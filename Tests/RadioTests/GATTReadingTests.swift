@@ -44,11 +44,25 @@ struct GATTReadingTests {
         }
     }
 
-    @Test("a value that is served by Read alone is read so when it is asked for from its beginning")
+    @Test("a value that is served by Read alone is read so, from its beginning or from within")
     func notLong() throws {
-        try converse(exchange("> 0C 03 00 00 00\n< 01 0C 03 00 0B\n> 0A 03 00\n< 0B 01\n> 0C 03 00 05 00\n< 01 0C 03 00 0B")) { client, _ async throws in
-            #expect(try await client.readLong(3) == [1])
-            #expect(await gattFailure { _ = try await client.readLong(3, from: 5) }?.attCode == .attributeNotLong)
+        try converse(exchange("""
+            > 0C 03 00 00 00
+            < 01 0C 03 00 0B
+            > 0A 03 00
+            < 0B 01 02 03
+            > 0C 03 00 01 00
+            < 01 0C 03 00 0B
+            > 0A 03 00
+            < 0B 01 02 03
+            > 0C 03 00 04 00
+            < 01 0C 03 00 0B
+            > 0A 03 00
+            < 0B 01 02 03
+            """)) { client, _ async throws in
+            #expect(try await client.readLong(3) == [1, 2, 3])
+            #expect(try await client.readLong(3, from: 1) == [2, 3])
+            #expect(await gattFailure { _ = try await client.readLong(3, from: 4) } == GATTError(.att(.invalidOffset, request: .readBlobRequest, handle: 3)))
         }
     }
 

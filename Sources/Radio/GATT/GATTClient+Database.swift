@@ -146,6 +146,7 @@ extension GATTClient {
     private func databaseChanged(_ range: ATTHandleRange) {
         changed = changed?.union(range) ?? range
         unasked = unasked?.union(range) ?? range
+        withdrawAffected()
         begin(.rediscovery) { try await self.discoverChanges() }
     }
 

@@ -6,6 +6,9 @@ enum Errand: Hashable {
     case rediscovery
 }
 
+/// A request was taken back before it was sent.
+private struct Withdrawal: Error {}
+
 extension GATTClient {
     // MARK: Requests
 
@@ -16,14 +19,15 @@ extension GATTClient {
     /// - Parameter discovering: the request is part of a discovery, and neither waits for one nor starts one.
     func request(_ pdu: ATTPDU, discovering: Bool = false) async throws -> ATTPDU {
         let known = database
-        if !discovering, isAffected(pdu) {
-            try await wait(for: .rediscovery)
-            try check(pdu, against: known)
-        }
         var raised = false
         var rediscovered = false
         while true {
-            let response = try await ask(pdu)
+            if !discovering, isAffected(pdu) {
+                try await wait(for: .rediscovery)
+                try check(pdu, against: known)
+            }
+            let response: ATTPDU
+            do { response = try await ask(pdu) } catch is Withdrawal { continue }
             guard case .errorResponse(_, _, let code) = response else { return response }
             if let requirement = SecurityRequirement(code), let raiseSecurity, !raised {
                 raised = true
@@ -45,7 +49,7 @@ extension GATTClient {
         let token = try bearer.submit(pdu)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                waiting[token] = continuation
+                waiting[token] = (pdu, continuation)
                 flush()
             }
         } onCancel: {
@@ -55,9 +59,18 @@ extension GATTClient {
     }
 
     private func abandon(_ token: ATTBearer.Token) {
-        guard let continuation = waiting.removeValue(forKey: token) else { return }
+        guard let call = waiting.removeValue(forKey: token) else { return }
         bearer.abandon(token)
-        continuation.resume(throwing: CancellationError())
+        call.continuation.resume(throwing: CancellationError())
+    }
+
+    /// Takes requests back that wait for their turn and whose handles may mean something else now: they wait for the database first.
+    func withdrawAffected() {
+        for (token, call) in waiting where isAffected(call.request) && bearer.isQueued(token) {
+            waiting[token] = nil
+            bearer.abandon(token)
+            call.continuation.resume(throwing: Withdrawal())
+        }
     }
 
     /// Sends a command, for which no response comes.

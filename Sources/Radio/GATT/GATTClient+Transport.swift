@@ -45,7 +45,7 @@ extension GATTClient {
         case .response(let token, let pdu):
             // The next request may go before this one's caller runs.
             flush()
-            waiting.removeValue(forKey: token)?.resume(returning: pdu)
+            waiting.removeValue(forKey: token)?.continuation.resume(returning: pdu)
         case .closed(let closure):
             ended(closure)
         }

@@ -32,7 +32,7 @@ public actor GATTClient {
     private var onClose: (@Sendable (BearerClosure) -> Void)?
     private(set) var started = false
 
-    var waiting: [ATTBearer.Token: CheckedContinuation<ATTPDU, any Error>] = [:]
+    var waiting: [ATTBearer.Token: (request: ATTPDU, continuation: CheckedContinuation<ATTPDU, any Error>)] = [:]
     var transaction: (token: ATTBearer.Token, timer: TimerID)?
     var watchesWritable = false
     /// Stands while the socket is full, from the last PDU that it took.
@@ -158,11 +158,11 @@ public actor GATTClient {
         router.removeAll()
         let ended = waiting
         waiting = [:]
-        for (token, continuation) in ended {
+        for (token, call) in ended {
             if case .transactionTimeout(let opcode) = closure, token == timedOut {
-                continuation.resume(throwing: GATTError(.timeout(opcode)))
+                call.continuation.resume(throwing: GATTError(.timeout(opcode)))
             } else {
-                continuation.resume(throwing: GATTError(.closed(closure)))
+                call.continuation.resume(throwing: GATTError(.closed(closure)))
             }
         }
         releaseErrands(GATTError(.closed(closure)))

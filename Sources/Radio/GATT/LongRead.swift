@@ -17,7 +17,10 @@ struct LongRead {
     }
 
     private let handle: AttributeHandle
-    private let offset: Int
+    /// Where the octets that are collected begin.
+    private var offset: Int
+    /// How many of them the caller did not ask for.
+    private var surplus = 0
     private var state: State
     private var value: [UInt8] = []
 
@@ -39,7 +42,7 @@ struct LongRead {
         switch state {
         case .beginning: .request(.readRequest(handle))
         case .entering, .continuing: .request(.readBlobRequest(handle, offset: UInt16(truncatingIfNeeded: offset + value.count)))
-        case .finished: .finished(value)
+        case .finished: .finished(Array(value.dropFirst(surplus)))
         }
     }
 
@@ -58,12 +61,15 @@ struct LongRead {
         case (.errorResponse(_, _, .invalidOffset), .continuing), (.errorResponse(_, _, .attributeNotLong), .continuing):
             state = .finished
         // A value that fits one response may be served by Read alone (Part F 3.4.4.5).
-        case (.errorResponse(_, _, .attributeNotLong), .entering) where offset == 0:
+        case (.errorResponse(_, _, .attributeNotLong), .entering):
+            surplus = offset
+            offset = 0
             state = .beginning
         case (.errorResponse(let request, _, let code), _):
             throw GATTError(.att(code, request: request, handle: handle))
         default:
             throw GATTError(.implausible(response.opcode, "answers another procedure"))
         }
+        if case .finished = state, surplus > value.count { throw GATTError(.att(.invalidOffset, request: .readBlobRequest, handle: handle)) }
     }
 }
