@@ -2,13 +2,13 @@ import Testing
 
 @testable import Radio
 
-private let configuration: [ConformanceCase] = [
+private var configuration: [ConformanceCase] { [
     ConformanceCase("TP/GAC/CL/BV-01-C", mtuExchange) { client, _ async throws in
         #expect(try await client.exchangeMTU() == 512)
     },
-]
+] }
 
-private let primary: [ConformanceCase] = [
+private var primary: [ConformanceCase] { [
     ConformanceCase("TP/GAD/CL/BV-01-C", mtuExchange + exchange("""
         > 10 01 00 FF FF 00 28
         < 11 06 10 00 13 00 00 18 20 00 29 00 B0 68 30 00 32 00 19 18
@@ -49,9 +49,9 @@ private let primary: [ConformanceCase] = [
         let services = try await client.discoverPrimaryServices(.uuid16(0x180D), inFull: true)
         #expect(services == [GATTService(uuid: .uuid16(0x180D), startHandle: 0x10, endHandle: 0x17)])
     },
-]
+] }
 
-private let parts: [ConformanceCase] = [
+private var parts: [ConformanceCase] { [
     ConformanceCase("TP/GAD/CL/BV-03-C", mtuExchange + exchange("""
         > 08 01 00 FF FF 02 28
         < 09 08 02 00 10 00 1F 00 0F 18
@@ -96,7 +96,7 @@ private let parts: [ConformanceCase] = [
         let descriptors = try await client.discoverDescriptors(of: characteristic)
         #expect(descriptors.map(\.uuid.number16) == [0x2902, 0x2903, 0x2904, 0x2905])
     },
-]
+] }
 
 private let longUUID = BluetoothUUID(littleEndian: hex("85 00 EF CD AB 89 67 45 23 01 00 00 00 00 00 00"))!
 
@@ -115,7 +115,7 @@ private func characteristics(_ name: String, _ run: @escaping @Sendable (GATTCli
     }
 }
 
-private let whole: [ConformanceCase] = [
+private var whole: [ConformanceCase] { [
     ConformanceCase("TP/GAD/CL/BV-06-C/client-1", smallDatabase) { client, _ async throws in
         _ = try await client.exchangeMTU()
         let database = try await client.discoverDatabase()
@@ -182,7 +182,7 @@ private let whole: [ConformanceCase] = [
         let database = try await client.discoverDatabase()
         #expect(database.services.map(\.characteristics.count) == [2, 0, 1])
     },
-]
+] }
 
 @Suite("Conformance: configuration and discovery (GAC, GAD)")
 struct DiscoveryScripts {

@@ -26,7 +26,7 @@ private func read(_ handle: AttributeHandle) -> @Sendable (GATTClient) async thr
 
 private func value(_ handle: AttributeHandle) -> @Sendable (GATTClient) async throws -> Void { { _ = try await $0.read(handle) } }
 
-private let single: [ConformanceCase] = [
+private var single: [ConformanceCase] { [
     ConformanceCase("TP/GAR/CL/BV-01-C", smallDatabase + exchange("> 0A 03 00\n< 0B 01 02 03")) { client, _ async throws in
         try await client.open()
         try await read(3)(client)
@@ -50,7 +50,7 @@ private let single: [ConformanceCase] = [
     refused("TP/GAR/CL/BI-26-C", "0A 04 00", "01 0A 04 00 05", value(4)),
     served("TP/GAR/CL/BI-26-C/auto", "0A 04 00", "01 0A 04 00 05", "0B 01 02 03", read(4)),
     refused("TP/GAR/CL/BI-27-C", "0A 04 00", "01 0A 04 00 0C", value(4)),
-]
+] }
 
 private let shortType = "0D 2A"
 private let longType = "0F 0E 0D 0C 0B 0A 09 08 07 06 05 04 03 02 01 00"
@@ -66,7 +66,7 @@ private func byUUID(_ name: String, _ type: String, _ exchanges: String, expecti
     }
 }
 
-private let types: [ConformanceCase] = [
+private var types: [ConformanceCase] { [
     byUUID("TP/GAR/CL/BV-03-C/1", shortType, """
         > 08 01 00 FF FF \(shortType)
         < 09 05 0A 00 01 02 03
@@ -86,7 +86,7 @@ private let types: [ConformanceCase] = [
     byUUID("TP/GAR/CL/BI-09-C", shortType, "> 08 01 00 FF FF \(shortType)\n< 01 08 0B 00 08", expecting: nil, code: 0x08),
     byUUID("TP/GAR/CL/BI-10-C", shortType, "> 08 01 00 FF FF \(shortType)\n< 01 08 0B 00 05", expecting: nil, code: 0x05),
     byUUID("TP/GAR/CL/BI-11-C", shortType, "> 08 01 00 FF FF \(shortType)\n< 01 08 0B 00 0C", expecting: nil, code: 0x0C),
-]
+] }
 
 private let full = hexText([UInt8](repeating: 0xFF, count: 511))
 
@@ -97,7 +97,7 @@ private func long(_ name: String, _ handle: AttributeHandle, _ exchanges: String
     }
 }
 
-private let longValues: [ConformanceCase] = [
+private var longValues: [ConformanceCase] { [
     long("TP/GAR/CL/BV-04-C", 3, "> 0A 03 00\n< 0B 01 02 03", count: 3),
     long("TP/GAR/CL/BV-04-C/512B", 3, "> 0A 03 00\n< 0B \(full)\n> 0C 03 00 FF 01\n< 0D FF", count: 512),
     // 511 octets fill the response: the peer says in one of three ways that nothing follows.
@@ -126,12 +126,12 @@ private let longValues: [ConformanceCase] = [
     refused("TP/GAR/CL/BI-32-C", "0A 04 00", "01 0A 04 00 05", value(4)),
     served("TP/GAR/CL/BI-32-C/auto", "0A 04 00", "01 0A 04 00 05", "0B 01 02 03", read(4)),
     refused("TP/GAR/CL/BI-33-C", "0A 04 00", "01 0A 04 00 0C", value(4)),
-]
+] }
 
 private let two: @Sendable (GATTClient) async throws -> Void = { client async throws in #expect(try await client.readMultiple([3, 7]) == [1, 2, 3]) }
 private let twoVariable: @Sendable (GATTClient) async throws -> Void = { _ = try await $0.readMultipleVariable([3, 7]) }
 
-private let multiple: [ConformanceCase] = [
+private var multiple: [ConformanceCase] { [
     ConformanceCase("TP/GAR/CL/BV-05-C", smallDatabase + exchange("> 0E 03 00 07 00\n< 0F 01 02 03")) { client, _ async throws in
         try await client.open()
         try await two(client)
@@ -153,7 +153,7 @@ private let multiple: [ConformanceCase] = [
     refused("TP/GAR/CL/BI-20-C/variable", "20 03 00 07 00", "01 20 03 00 08", twoVariable),
     refused("TP/GAR/CL/BI-21-C/variable", "20 03 00 07 00", "01 20 03 00 05", twoVariable),
     refused("TP/GAR/CL/BI-22-C/variable", "20 03 00 07 00", "01 20 03 00 0C", twoVariable),
-]
+] }
 
 @Suite("Conformance: reading (GAR)")
 struct ReadScripts {

@@ -44,7 +44,7 @@ private func subscribe(_ client: GATTClient, _ recorder: UpdateRecorder) async t
     try await client.subscribe(to: found, as: .notificationsAndIndications, handler: recorder.record)
 }
 
-private let updates: [ConformanceCase] = [
+private var updates: [ConformanceCase] { [
     ConformanceCase("TP/GAN/CL/BV-01-C", includedDatabase + exchange("""
         > 12 04 00 03 00
         < 13
@@ -75,12 +75,12 @@ private let updates: [ConformanceCase] = [
         #expect(recorder.values == [ValueUpdate(handle: 3, value: [1, 2, 3], isIndication: true)])
         try await client.confirmIndication()
     },
-]
+] }
 
 private let hash = "00 11 22 33 44 55 66 77 88 99 AA BB CC DD EE FF"
 private let newHash = "FF EE DD CC BB AA 99 88 77 66 55 44 33 22 11 00"
 
-private let changes: [ConformanceCase] = [
+private var changes: [ConformanceCase] { [
     // Only what the indication names is discovered again.
     ConformanceCase("TP/GAS/CL/BV-01-C", GATTScripts.opening(hash) + exchange("""
         < 1D 03 00 10 00 14 00
@@ -106,9 +106,9 @@ private let changes: [ConformanceCase] = [
         #expect(database?.characteristics(.uuid16(0x2A37)).map(\.characteristic.valueHandle) == [0x13])
         #expect(database?.characteristics(.serviceChanged).count == 1)
     },
-]
+] }
 
-private let timeouts: [ConformanceCase] = [
+private var timeouts: [ConformanceCase] { [
     // After the timeout nothing more is sent, whatever is asked for.
     ConformanceCase("TP/GAT/CL/BV-01-C", exchange("> 0A 03 00")) { client, recorder async throws in
         #expect(await gattFailure { _ = try await client.read(3) } == GATTError(.timeout(.readRequest)))
@@ -130,7 +130,7 @@ private let timeouts: [ConformanceCase] = [
         #expect(await gattFailure { try await client.writeLong([1], to: 3) } == GATTError(.timeout(.prepareWriteRequest)))
         await nothingMore(client)
     },
-]
+] }
 
 private func nothingMore(_ client: GATTClient) async {
     #expect(await gattFailure { _ = try await client.read(4) }?.code == "att-transaction-timeout")

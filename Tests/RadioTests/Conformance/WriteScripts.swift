@@ -37,7 +37,7 @@ private func refusedPrepare(_ name: String, _ handle: String, _ code: String, _ 
 
 private let csrk = SigningKey(littleEndian: hex("D8 51 59 48 45 1F EA 32 0D C0 5A 2E 88 30 81 88"))!
 
-private let single: [ConformanceCase] = [
+private var single: [ConformanceCase] { [
     taken("TP/GAW/CL/BV-01-C", "> 52 07 00 01 02 03") { try await $0.writeWithoutResponse(value, to: 7) },
     taken("TP/GAW/CL/BV-02-C", "> D2 07 00 01 02 03 00 00 00 00 31 1F 0A CD 1C 3A 5B 0A") {
         try await $0.writeSigned(value, to: 7, key: csrk, counter: 0)
@@ -58,7 +58,7 @@ private let single: [ConformanceCase] = [
     refusedWrite("TP/GAW/CL/BI-23-C", "08 00", "05", write(8)),
     taken("TP/GAW/CL/BI-23-C/auto", "> 12 08 00 01 02 03\n< 01 12 08 00 05\n> 12 08 00 01 02 03\n< 13", raises: true, write(8)),
     refusedWrite("TP/GAW/CL/BI-24-C", "08 00", "0C", write(8)),
-]
+] }
 
 private func longest(_ handle: String) -> String {
     let first = hexText([UInt8](repeating: 0xFF, count: 507)), last = "FF FF FF FF FF"
@@ -72,7 +72,7 @@ private func longest(_ handle: String) -> String {
         """
 }
 
-private let queued: [ConformanceCase] = [
+private var queued: [ConformanceCase] { [
     taken("TP/GAW/CL/BV-05-C", longest("07 00")) { try await $0.writeLong([UInt8](repeating: 0xFF, count: 512), to: 7) },
     refusedPrepare("TP/GAW/CL/BI-07-C", "00 00", "01", writeLong(0)),
     refusedPrepare("TP/GAW/CL/BI-08-C", "03 00", "03", writeLong(3)),
@@ -111,7 +111,7 @@ private let queued: [ConformanceCase] = [
     refusedPrepare("TP/GAW/CL/BI-30-C", "08 00", "05", writeLong(8)),
     refusedPrepare("TP/GAW/CL/BI-31-C", "08 00", "0C", writeLong(8)),
     refusedPrepare("TP/GAW/CL/BI-17-C/queue-full", "07 00", "09", writeReliably(7)),
-]
+] }
 
 @Suite("Conformance: writing (GAW)")
 struct WriteScripts {
