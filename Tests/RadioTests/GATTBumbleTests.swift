@@ -45,6 +45,13 @@ private struct BumblePeer {
     }
 }
 
+/// The client, for what it is given when it is made.
+private final class ClientHolder: Sendable {
+    private let held = Mutex<GATTClient?>(nil)
+    var client: GATTClient? { held.withLock { $0 } }
+    func hold(_ client: GATTClient?) { held.withLock { $0 = client } }
+}
+
 @Suite("Against Bumble's attribute server",
        .enabled(if: BumblePeer.python != nil || BumblePeer.required, "HUB_TEST_PYTHON names no interpreter with Tests/Peers/requirements.txt"))
 struct GATTBumbleTests {
@@ -56,14 +63,14 @@ struct GATTBumbleTests {
         var configuration = GATTClientConfiguration()
         configuration.receiveMTU = receiveMTU
         // What raises the security of this link is a write over the link itself.
-        let holder = Mutex<GATTClient?>(nil)
+        let holder = ClientHolder()
         let raise: RaiseSecurity = { _ in
-            if let client = holder.withLock({ $0 }) { try await raiseSecurity?(client) }
+            if let client = holder.client { try await raiseSecurity?(client) }
         }
         let client = GATTClient(descriptor: Descriptor(owning: socket), loop: loop, configuration: configuration,
                                 raiseSecurity: raiseSecurity == nil ? nil : raise)
-        holder.withLock { $0 = client }
-        defer { holder.withLock { $0 = nil } }
+        holder.hold(client)
+        defer { holder.hold(nil) }
         let recorder = UpdateRecorder()
         let outcome = Result {
             try loop.run {

@@ -11,6 +11,16 @@ private final class Raises: Sendable {
     func add(_ requirement: SecurityRequirement) { made.withLock { $0.append(requirement) } }
 }
 
+/// The loop, for what is made before there is one.
+private final class LoopHolder: Sendable {
+    private let held = Mutex<(any EventLoop)?>(nil)
+    func hold(_ loop: any EventLoop) { held.withLock { $0 = loop } }
+    func sleep(for duration: Duration) async throws {
+        let loop = held.withLock { $0 }
+        try await loop?.sleep(for: duration)
+    }
+}
+
 private struct NoKey: Error, CustomStringConvertible {
     var description: String { "there is no key" }
 }
@@ -60,12 +70,12 @@ struct GATTSecurityTests {
     func together() throws {
         let raises = Raises()
         let script = exchange("> 0A 03 00\n< 01 0A 03 00 05\n> 0A 04 00\n< 01 0A 04 00 05\n> 0A 03 00\n< 0B 03\n> 0A 04 00\n< 0B 04")
-        let loops = Mutex<(any EventLoop)?>(nil)
+        let holder = LoopHolder()
         try converse(script, raiseSecurity: { requirement in
             raises.add(requirement)
-            try await loops.withLock { $0 }?.sleep(for: .seconds(3))
+            try await holder.sleep(for: .seconds(3))
         }) { client, _ async throws in
-            loops.withLock { $0 = client.loop }
+            holder.hold(client.loop)
             async let first = client.read(3)
             await settle(client)
             async let second = client.read(4)
@@ -77,10 +87,10 @@ struct GATTSecurityTests {
 
     @Test("values and other requests pass while the security is being raised, and a caller that is cancelled is let go")
     func meanwhile() throws {
-        let loops = Mutex<(any EventLoop)?>(nil)
+        let holder = LoopHolder()
         let script = exchange("> 12 04 00 01 00\n< 13\n> 0A 05 00\n< 01 0A 05 00 05\n> 0A 06 00\n< 1B 03 00 01\n< 0B 06")
-        try converse(script, raiseSecurity: { _ in try await loops.withLock { $0 }?.sleep(for: .seconds(20)) }) { client, recorder async throws in
-            loops.withLock { $0 = client.loop }
+        try converse(script, raiseSecurity: { _ in try await holder.sleep(for: .seconds(20)) }) { client, recorder async throws in
+            holder.hold(client.loop)
             try await client.subscribe(to: .known(client), as: .notifications, handler: recorder.record)
             let task = client.loop.spawn { await failure { _ = try await client.read(5) } }
             await settle(client)
@@ -95,10 +105,10 @@ struct GATTSecurityTests {
 
     @Test("a bearer that closes while the security is being raised ends the request")
     func closed() throws {
-        let loops = Mutex<(any EventLoop)?>(nil)
+        let holder = LoopHolder()
         let script = exchange("> 0A 05 00\n< 01 0A 05 00 05") + [.waits(.seconds(1)), .hangsUp]
-        try converse(script, raiseSecurity: { _ in try await loops.withLock { $0 }?.sleep(for: .seconds(20)) }) { client, _ async throws in
-            loops.withLock { $0 = client.loop }
+        try converse(script, raiseSecurity: { _ in try await holder.sleep(for: .seconds(20)) }) { client, _ async throws in
+            holder.hold(client.loop)
             #expect(await gattFailure { _ = try await client.read(5) } == GATTError(.closed(.hangup)))
         }
     }
