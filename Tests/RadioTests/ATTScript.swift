@@ -122,6 +122,8 @@ func packetPair() throws -> (near: CInt, far: CInt) {
 func converse(
     _ script: [ScriptStep],
     receiveMTU: UInt16 = 517,
+    raiseSecurity: RaiseSecurity? = nil,
+    isEncrypted: Bool = false,
     sourceLocation: SourceLocation = #_sourceLocation,
     _ body: @escaping @Sendable (GATTClient, UpdateRecorder) async throws -> Void
 ) throws {
@@ -130,7 +132,8 @@ func converse(
     let peer = ScriptedPeer(script, descriptor: Descriptor(owning: theirs), loop: loop)
     var configuration = GATTClientConfiguration()
     configuration.receiveMTU = receiveMTU
-    let client = GATTClient(descriptor: Descriptor(owning: ours), loop: loop, configuration: configuration)
+    let client = GATTClient(descriptor: Descriptor(owning: ours), loop: loop, configuration: configuration,
+                            raiseSecurity: raiseSecurity, isEncrypted: { isEncrypted })
     let recorder = UpdateRecorder()
     try loop.run {
         try await client.start(onClose: recorder.ended)

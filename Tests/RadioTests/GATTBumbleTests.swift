@@ -45,17 +45,32 @@ private struct BumblePeer {
     }
 }
 
+/// The client, for what it is given when it is made.
+private final class ClientHolder: Sendable {
+    private let held = Mutex<GATTClient?>(nil)
+    var client: GATTClient? { held.withLock { $0 } }
+    func hold(_ client: GATTClient?) { held.withLock { $0 = client } }
+}
+
 @Suite("Against Bumble's attribute server",
        .enabled(if: BumblePeer.python != nil || BumblePeer.required, "HUB_TEST_PYTHON names no interpreter with Tests/Peers/requirements.txt"))
 struct GATTBumbleTests {
     private static func uuid(_ number: String) -> BluetoothUUID { BluetoothUUID("6f1e\(number)-2c4b-4d1e-9f3a-8a5b7c9d1e20")! }
 
-    private func withPeer(receiveMTU: UInt16 = 517, _ body: @escaping @Sendable (GATTClient) async throws -> Void) throws {
+    private func withPeer(receiveMTU: UInt16 = 517, raiseSecurity: (@Sendable (GATTClient) async throws -> Void)? = nil, _ body: @escaping @Sendable (GATTClient) async throws -> Void) throws {
         let loop = try EpollLoop()
         let (peer, socket) = try BumblePeer.start()
         var configuration = GATTClientConfiguration()
         configuration.receiveMTU = receiveMTU
-        let client = GATTClient(descriptor: Descriptor(owning: socket), loop: loop, configuration: configuration)
+        // What raises the security of this link is a write over the link itself.
+        let holder = ClientHolder()
+        let raise: RaiseSecurity = { _ in
+            if let client = holder.client { try await raiseSecurity?(client) }
+        }
+        let client = GATTClient(descriptor: Descriptor(owning: socket), loop: loop, configuration: configuration,
+                                raiseSecurity: raiseSecurity == nil ? nil : raise)
+        holder.hold(client)
+        defer { holder.hold(nil) }
         let recorder = UpdateRecorder()
         let outcome = Result {
             try loop.run {
@@ -83,7 +98,7 @@ struct GATTBumbleTests {
                 #expect(mtu == 517)
             }
             let services = try await client.discoverPrimaryServices()
-            #expect(services.map(\.uuid) == [.uuid16(0x180A), .uuid16(0x180F), Self.uuid("0001")])
+            #expect(services.map(\.uuid) == [.uuid16(0x180A), .uuid16(0x180F), Self.uuid("0001"), Self.uuid("0010"), .uuid16(0x1801)])
             let battery = try await client.discoverPrimaryServices(.uuid16(0x180F))
             #expect(battery == [services[1]])
             let absent = try await client.discoverPrimaryServices(.uuid16(0x1810))
@@ -177,6 +192,113 @@ struct GATTBumbleTests {
             #expect(hexText(heard) == "03 03 05 02 05 01 10 01 00 0A 05 01 08 01 00 0A")
             let mtu = await client.mtu
             #expect(mtu == 247)
+        }
+    }
+
+    @Test("included services are found, the long UUID among them", arguments: [false, true])
+    func included(exchanging: Bool) throws {
+        try withPeer { client in
+            if exchanging { _ = try await client.exchangeMTU() }
+            let services = try await client.discoverPrimaryServices()
+            let including = try #require(services.first { $0.uuid == Self.uuid("0010") })
+            let included = try await client.discoverIncludedServices(of: including)
+            #expect(included.map(\.service) == [services[1], services[2]])
+        }
+    }
+
+    @Test("several values are read at once, with and without their lengths")
+    func multiple() throws {
+        try withPeer { client in
+            let database = try await client.discoverDatabase()
+            let handles = try ["0011", "0012"].map { try #require(database.characteristics(Self.uuid($0)).first).characteristic.valueHandle }
+            let together = try await client.readMultiple(handles)
+            #expect(together == Array("onetwo".utf8))
+            let apart = try await client.readMultipleVariable(handles)
+            #expect(apart.map(\.value) == [Array("one".utf8), Array("two".utf8)])
+            #expect(apart.map(\.isWhole) == [true, true])
+            let unknown = await gattFailure { _ = try await client.readMultiple([handles[0], 0x0FFF]) }
+            #expect(unknown?.attCode == .attributeNotFound)
+            let byType = try await client.read(using: Self.uuid("0012"))
+            #expect(byType == [GATTValue(handle: handles[1], value: Array("two".utf8), isWhole: true)])
+        }
+    }
+
+    @Test("a long value is written in parts at every MTU and read back", arguments: [UInt16(23), 64, 517])
+    func longWrite(mtu: UInt16) throws {
+        try withPeer(receiveMTU: mtu) { client in
+            let handle = try #require(try await Self.collar(client)[Self.uuid("0004")]?.valueHandle)
+            _ = try await client.exchangeMTU()
+            let value = (0..<512).map { UInt8(truncatingIfNeeded: $0 * 7) }
+            try await client.writeLong(value, to: handle)
+            let back = try await client.read(handle)
+            #expect(back == value)
+            let tail = try await client.readLong(handle, from: 500)
+            #expect(tail == Array(value.suffix(12)))
+            let beyond = await gattFailure { _ = try await client.readLong(handle, from: 513) }
+            #expect(beyond == GATTError(.att(.invalidOffset, request: .readBlobRequest, handle: handle)))
+        }
+    }
+
+    @Test("several values are written together; a refusal names the attribute, and a full queue writes nothing")
+    func reliableWrites() throws {
+        try withPeer { client in
+            let database = try await client.discoverDatabase()
+            let first = try #require(database.characteristics(Self.uuid("0011")).first).characteristic.valueHandle
+            let second = try #require(database.characteristics(Self.uuid("0012")).first).characteristic.valueHandle
+            try await client.writeReliably([GATTWrite([1, 2], to: first), GATTWrite([3], to: second)])
+            let values = try await client.readMultiple([first, second])
+            #expect(values == [1, 2, 3])
+            let refused = await gattFailure { try await client.writeLong([UInt8](repeating: 0, count: 21), to: second) }
+            #expect(refused == GATTError(.att(ATTErrorCode(rawValue: 0x80), request: .executeWriteRequest, handle: second)))
+            // Bumble's queue holds 64 parts, of 18 octets each at this MTU.
+            let long = [UInt8](repeating: 9, count: 512)
+            let full = await gattFailure { try await client.writeReliably([GATTWrite(long, to: first), GATTWrite(long, to: first), GATTWrite(long, to: first)]) }
+            #expect(full?.attCode == .prepareQueueFull)
+            let kept = try await client.read(first)
+            #expect(kept == [1, 2])
+            try await client.writeLong([4], to: first)
+            let last = try await client.read(first)
+            #expect(last == [4])
+        }
+    }
+
+    @Test("the database is opened with its hash, kept, and opened from what was kept; a change is noticed and discovered")
+    func database() throws {
+        try withPeer { client in
+            _ = try await client.exchangeMTU()
+            let (changes, continuation) = AsyncStream.makeStream(of: GATTDatabase.self)
+            let database = try await client.openDatabase { continuation.yield($0) }
+            let kept = try GATTDatabaseCache(parsing: try #require(GATTDatabaseCache(database)).encoded())
+            let again = try await client.openDatabase(kept) { continuation.yield($0) }
+            #expect(again == database)
+            let features = try #require(database.characteristics(.clientSupportedFeatures).first).characteristic.valueHandle
+            let announced = try await client.read(features)
+            #expect(announced == [0x05])
+            let control = try #require(database.characteristics(Self.uuid("0003")).first).characteristic.valueHandle
+            try await client.write([0x03], to: control)
+            var seen: GATTDatabase?
+            for await change in changes {
+                seen = change
+                break
+            }
+            let new = try #require(seen)
+            #expect(new.hash != database.hash)
+            #expect(new.services.dropLast() == database.services[...])
+            let added = try #require(new.characteristics(Self.uuid("0021")).first).characteristic.valueHandle
+            let value = try await client.read(added)
+            #expect(value == Array("new".utf8))
+        }
+    }
+
+    @Test("a locked value is read after the security was raised")
+    func raised() throws {
+        try withPeer(raiseSecurity: { client in
+            let control = try #require(try await Self.collar(client)[Self.uuid("0003")]).valueHandle
+            try await client.write([0x04], to: control)
+        }) { client in
+            let locked = try #require(try await Self.collar(client)[Self.uuid("0005")]).valueHandle
+            let value = try await client.read(locked)
+            #expect(value == Array("secret".utf8))
         }
     }
 }

@@ -52,8 +52,8 @@ struct GATTDiscoveryTests {
     func characteristics() throws {
         try converse([
             .expects("08 01 00 20 00 03 28"), .sends("09 07 02 00 12 03 00 19 2A 06 00 20 07 00 05 2A"),
-            .expects("08 08 00 20 00 03 28"), .sends("09 15 09 00 08 0A 00 " + Self.collarOctets),
-            .expects("08 0B 00 20 00 03 28"), .sends("01 08 0B 00 0A"),
+            .expects("08 07 00 20 00 03 28"), .sends("09 15 09 00 08 0A 00 " + Self.collarOctets),
+            .expects("08 0A 00 20 00 03 28"), .sends("01 08 0A 00 0A"),
         ]) { client, _ async throws in
             let found = try await client.discoverCharacteristics(of: GATTService(uuid: Self.collar, startHandle: 1, endHandle: 0x20))
             #expect(found == [

@@ -50,7 +50,8 @@ private final class WildPeer: @unchecked Sendable {
     }
 
     private func unasked() -> [UInt8] {
-        switch Int.random(in: 0..<6, using: &random) {
+        switch Int.random(in: 0..<7, using: &random) {
+        case 6: [0x1D, .random(in: 0...8, using: &random), 0x00, 0x01, 0x00, 0xFF, 0xFF]
         case 0: hex("1B 03 00 01 02")
         case 1: hex("23 03 00 01 00 0A 07 00 00 00")
         case 2: [0x52, .random(in: 0...255, using: &random)]
@@ -62,17 +63,25 @@ private final class WildPeer: @unchecked Sendable {
 
     private func answer(to request: [UInt8]) -> [UInt8] {
         guard let opcode = request.first else { return [] }
-        if Int.random(in: 0..<8, using: &random) == 0 { return [0x01, opcode, 0, 0, [0x0A, 0x06, 0x07, 0x0B, 0x05].randomElement(using: &random)!] }
+        if Int.random(in: 0..<8, using: &random) == 0 { return [0x01, opcode, 0, 0, [0x0A, 0x06, 0x07, 0x0B, 0x05, 0x12].randomElement(using: &random)!] }
         let start = request.count > 2 ? Array(request[1...2]) : [1, 0]
         switch opcode {
         case 0x02: return hex("03 F7 00")
         case 0x04: return [0x05, 0x01] + start + hex("02 29")
         case 0x06: return [0x07] + start + start
+        case 0x08 where request.suffix(2) == [0x2A, 0x2B]: return [0x09, 0x12, 0x08, 0x00] + [UInt8](repeating: .random(in: 0...2, using: &random), count: 16)
+        case 0x08 where request.suffix(2) == [0x02, 0x28]: return [0x09, 0x06] + start + [0x10, 0x00, 0x1F, 0x00]
+        case 0x08 where request.suffix(2) == [0x03, 0x28] && Bool.random(using: &random):
+            return [0x09, 0x07] + start + [0x3A, start[0] &+ 1, start[1]] + [[0x05, 0x2A], [0x29, 0x2B]].randomElement(using: &random)!
         case 0x08: return [0x09, 0x07] + start + [0x3A, start[0] &+ 1, start[1]] + hex("37 2A")
         case 0x0A: return [0x0B] + [UInt8](repeating: 1, count: Int.random(in: 0...22, using: &random))
         case 0x0C: return [0x0D] + [UInt8](repeating: 2, count: Int.random(in: 0...22, using: &random))
         case 0x10: return [0x11, 0x06] + start + [start[0] | 0x0F, start[1]] + hex("0D 18")
         case 0x12: return [0x13]
+        case 0x0E: return [0x0F, 0x01, 0x02]
+        case 0x16: return [0x17] + request.dropFirst()
+        case 0x18: return [0x19]
+        case 0x20: return [0x21, 0x01, 0x00, 0x07, 0x02, 0x00, 0x08]
         default: return []
         }
     }
@@ -85,7 +94,9 @@ struct GATTFuzzTests {
         let loop = VirtualLoop()
         let (ours, theirs) = try packetPair()
         let peer = WildPeer(seed: seed, descriptor: Descriptor(owning: theirs), loop: loop)
-        let client = GATTClient(descriptor: Descriptor(owning: ours), loop: loop)
+        let client = GATTClient(descriptor: Descriptor(owning: ours), loop: loop, raiseSecurity: { requirement in
+            if requirement == .keySize { throw CancellationError() }
+        })
         let recorder = UpdateRecorder()
         try peer.start()
         try loop.run {
@@ -103,6 +114,11 @@ struct GATTFuzzTests {
                     }
                 }
                 _ = await failure { try await client.confirmIndication() }
+                _ = await failure { _ = try await client.openDatabase() }
+                _ = await failure { try await client.writeLong([UInt8](0...40), to: 3) }
+                _ = await failure { _ = try await client.readMultiple([3, 4]) }
+                _ = await failure { _ = try await client.readMultipleVariable([3, 4]) }
+                _ = await failure { _ = try await client.read(using: .uuid16(0x2A37)) }
                 _ = await failure { _ = try await client.discoverPrimaryServices(.uuid16(0x180D)) }
             }
             await client.close()

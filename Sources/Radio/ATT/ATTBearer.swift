@@ -110,6 +110,9 @@ struct ATTBearer {
     /// Whether the MTU exchange has still to be asked for.
     var needsMTUExchange: Bool { exchanged.needsExchange }
 
+    /// Whether a request has not been given out yet.
+    func isQueued(_ token: Token) -> Bool { requests.contains { $0.token == token } }
+
     /// Forgets a request nobody waits for any more, unless it has been given out: then its response is still awaited, as only that
     /// or the timeout ends the transaction (3.3.3).
     mutating func abandon(_ token: Token) {

@@ -59,6 +59,42 @@ public struct ATTErrorCode: RawRepresentable, Sendable, Hashable, CustomStringCo
         .outOfRange: "Out Of Range",
     ]
 
+    private static let meanings: [ATTErrorCode: String] = [
+        .invalidHandle: "the peer has no attribute of that handle",
+        .readNotPermitted: "the attribute cannot be read",
+        .writeNotPermitted: "the attribute cannot be written",
+        .invalidPDU: "the peer could not read the request",
+        .insufficientAuthentication: "the link must be authenticated first",
+        .requestNotSupported: "the peer does not know this kind of request",
+        .invalidOffset: "the offset lies behind the end of the value",
+        .insufficientAuthorization: "somebody at the peer must allow it first",
+        .prepareQueueFull: "the peer holds as many prepared writes as it can",
+        .attributeNotFound: "the range has no attribute of that kind",
+        .attributeNotLong: "the value fits one response and cannot be read in parts",
+        .encryptionKeySizeTooShort: "the link's encryption key is too short",
+        .invalidAttributeValueLength: "a value of that length is not for this attribute",
+        .unlikelyError: "the peer met an error that it has no name for",
+        .insufficientEncryption: "the link must be encrypted first",
+        .unsupportedGroupType: "attributes of that type do not begin a group",
+        .insufficientResources: "the peer has not the means for it now",
+        .databaseOutOfSync: "the peer's database has changed since it was discovered",
+        .valueNotAllowed: "the attribute does not take that value",
+        .writeRequestRejected: "the profile does not allow the write now",
+        .clientCharacteristicConfigurationImproperlyConfigured: "the characteristic has not been subscribed as the profile needs it",
+        .procedureAlreadyInProgress: "the peer is still at the last such procedure",
+        .outOfRange: "the value lies outside of what the profile allows",
+    ]
+
+    /// What it means, in words.
+    public var meaning: String {
+        if let meaning = Self.meanings[self] { return meaning }
+        switch rawValue {
+        case 0x80...0x9F: return "the service's own specification says what it means"
+        case 0xE0...0xFF: return "an error that profiles share, of a later specification"
+        default: return "reserved for a later specification"
+        }
+    }
+
     /// The name of the specification with the octet, e.g. `Attribute Not Found (0x0A)`.
     public var description: String {
         let octet = "0x" + hexadecimalDigits(UInt64(rawValue), count: 2)

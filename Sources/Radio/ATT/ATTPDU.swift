@@ -115,4 +115,16 @@ enum ATTPDU: Sendable, Hashable {
             .none
         }
     }
+
+    /// The attributes that a request or a command names one by one. What it does to them depends on the database being the one that was discovered; a request
+    /// about a range does not.
+    var namedHandles: [AttributeHandle] {
+        switch self {
+        case .readRequest(let handle), .readBlobRequest(let handle, _), .writeRequest(let handle, _), .prepareWriteRequest(let handle, _, _),
+             .writeCommand(let handle, _), .signedWriteCommand(let handle, _, _):
+            [handle]
+        case .readMultipleRequest(let handles), .readMultipleVariableRequest(let handles): handles
+        default: []
+        }
+    }
 }

@@ -45,7 +45,12 @@ public struct BluetoothUUID: Sendable, Hashable, LosslessStringConvertible {
     /// The octets for ATT, least significant first: 2 where a 16-bit form exists, else 16 (Core Vol 3 Part F 3.2.1: never 4).
     public var littleEndian: [UInt8] {
         if let number16 { return [UInt8(truncatingIfNeeded: number16), UInt8(truncatingIfNeeded: number16 >> 8)] }
-        return [low, high].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (8 * UInt64($0))) } }
+        return littleEndian128
+    }
+
+    /// All 16 octets, least significant first, whether there is a short form or not.
+    public var littleEndian128: [UInt8] {
+        [low, high].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (8 * UInt64($0))) } }
     }
 
     // MARK: Text
@@ -97,8 +102,20 @@ public struct BluetoothUUID: Sendable, Hashable, LosslessStringConvertible {
 extension BluetoothUUID {
     /// «Primary Service», the type of a service's declaration (Core Vol 3 Part G 3.1).
     public static let primaryService = uuid16(0x2800)
+    /// «Secondary Service», the type of the declaration of a service that is only there to be included (Core Vol 3 Part G 3.1).
+    public static let secondaryService = uuid16(0x2801)
+    /// «Include», the type of an include's declaration (Core Vol 3 Part G 3.2).
+    public static let include = uuid16(0x2802)
     /// «Characteristic», the type of a characteristic's declaration (Core Vol 3 Part G 3.3.1).
     public static let characteristic = uuid16(0x2803)
     /// «Client Characteristic Configuration», the descriptor that turns notifications and indications on (Core Vol 3 Part G 3.3.3.3).
     public static let clientCharacteristicConfiguration = uuid16(0x2902)
+    /// «Characteristic Extended Properties», the descriptor that says whether reliable writes are taken (Core Vol 3 Part G 3.3.3.1).
+    public static let characteristicExtendedProperties = uuid16(0x2900)
+    /// «Service Changed» (Core Vol 3 Part G 7.1).
+    public static let serviceChanged = uuid16(0x2A05)
+    /// «Client Supported Features» (Core Vol 3 Part G 7.2).
+    public static let clientSupportedFeatures = uuid16(0x2B29)
+    /// «Database Hash» (Core Vol 3 Part G 7.3).
+    public static let databaseHash = uuid16(0x2B2A)
 }

@@ -95,7 +95,8 @@ extension CollarError {
                 self.init(.notACollar, "\(error)")
             case .notStarted, .alreadyStarted:
                 self.init(.notOpen, "\(error)")
-            case .att, .doesNotFit, .sendQueueFull, .procedureInProgress, .noIndication, .implausible:
+            case .att, .securityNotRaised, .databaseChanged, .databaseUnstable, .doesNotFit, .valueTooLong, .changedOnTheWay, .tooFewHandles,
+                 .unreadableCache, .sendQueueFull, .procedureInProgress, .noIndication, .implausible:
                 self.init(.attributeFailed, "\(error)")
             }
         case is CancellationError:

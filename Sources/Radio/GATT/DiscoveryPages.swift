@@ -1,6 +1,9 @@
-/// Discover All Primary Services (Core Vol 3 Part G 4.4.1).
-struct PrimaryServicesPage: DiscoveryPage {
-    func request(_ range: ATTHandleRange) -> ATTPDU { .readByGroupTypeRequest(range, type: .primaryService) }
+/// Discover All Primary Services (Core Vol 3 Part G 4.4.1), and secondary ones in the same way.
+struct ServicesPage: DiscoveryPage {
+    /// «Primary Service» or «Secondary Service».
+    let type: BluetoothUUID
+
+    func request(_ range: ATTHandleRange) -> ATTPDU { .readByGroupTypeRequest(range, type: type) }
 
     func items(in response: ATTPDU) throws(DiscoveryFault) -> [(item: GATTService, range: ATTHandleRange)] {
         guard case .readByGroupTypeResponse(let groups) = response else { throw .unexpected(response) }
@@ -18,9 +21,11 @@ struct PrimaryServicesPage: DiscoveryPage {
 /// Discover Primary Service by Service UUID (Core Vol 3 Part G 4.4.2).
 struct PrimaryServicesByUUIDPage: DiscoveryPage {
     let uuid: BluetoothUUID
+    /// Whether the UUID is said in 16 octets though it has a short form.
+    let inFull: Bool
 
     func request(_ range: ATTHandleRange) -> ATTPDU {
-        .findByTypeValueRequest(range, type: 0x2800, value: uuid.littleEndian)
+        .findByTypeValueRequest(range, type: 0x2800, value: inFull ? uuid.littleEndian128 : uuid.littleEndian)
     }
 
     func items(in response: ATTPDU) throws(DiscoveryFault) -> [(item: GATTService, range: ATTHandleRange)] {
@@ -43,6 +48,9 @@ struct CharacteristicsPage: DiscoveryPage {
     let serviceEnd: AttributeHandle
 
     func request(_ range: ATTHandleRange) -> ATTPDU { .readByTypeRequest(range, type: .characteristic) }
+
+    /// The next request begins behind the last declaration (4.6.1), not behind its value.
+    func boundary(of range: ATTHandleRange) -> AttributeHandle { range.start }
 
     func items(in response: ATTPDU) throws(DiscoveryFault) -> [(item: CharacteristicDeclaration, range: ATTHandleRange)] {
         guard case .readByTypeResponse(let list) = response else { throw .unexpected(response) }
@@ -85,6 +93,25 @@ struct DescriptorsPage: DiscoveryPage {
     }
 }
 
+/// Read Using Characteristic UUID (Core Vol 3 Part G 4.8.2).
+struct ValuesByUUIDPage: DiscoveryPage {
+    let uuid: BluetoothUUID
+    /// ATT_MTU when the request was made: what fills its entry may have been cut.
+    let mtu: Int
+
+    func request(_ range: ATTHandleRange) -> ATTPDU { .readByTypeRequest(range, type: uuid) }
+
+    func items(in response: ATTPDU) throws(DiscoveryFault) -> [(item: GATTValue, range: ATTHandleRange)] {
+        guard case .readByTypeResponse(let list) = response else { throw .unexpected(response) }
+        // An entry's length is one octet, and counts the handle (Part F 3.4.4.2).
+        let room = min(mtu - 4, 253)
+        return list.map { entry in
+            let value = GATTValue(handle: entry.handle, value: entry.value, isWhole: entry.value.count < room)
+            return (value, ATTHandleRange(start: entry.handle, end: entry.handle))
+        }
+    }
+}
+
 extension DiscoveryFault {
-    fileprivate static func unexpected(_ response: ATTPDU) -> DiscoveryFault { DiscoveryFault("answers another procedure (\(response.opcode))") }
+    static func unexpected(_ response: ATTPDU) -> DiscoveryFault { DiscoveryFault("answers another procedure (\(response.opcode))") }
 }

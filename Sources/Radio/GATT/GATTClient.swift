@@ -23,30 +23,54 @@ public struct GATTClientConfiguration: Sendable, Hashable {
 /// bearer until it is answered, and whether it took effect is unknown.
 public actor GATTClient {
     nonisolated let loop: any EventLoop
-    private let configuration: GATTClientConfiguration
-    private var socket: PacketSocket?
-    private var bearer: ATTBearer
-    private var router = UpdateRouter()
+    let configuration: GATTClientConfiguration
+    let raiseSecurity: RaiseSecurity?
+    let isEncrypted: @Sendable () -> Bool
+    var socket: PacketSocket?
+    var bearer: ATTBearer
+    var router = UpdateRouter()
     private var onClose: (@Sendable (BearerClosure) -> Void)?
-    private var started = false
+    private(set) var started = false
 
-    private var waiting: [ATTBearer.Token: CheckedContinuation<ATTPDU, any Error>] = [:]
-    private var transaction: (token: ATTBearer.Token, timer: TimerID)?
-    private var watchesWritable = false
+    var waiting: [ATTBearer.Token: (request: ATTPDU, continuation: CheckedContinuation<ATTPDU, any Error>)] = [:]
+    var transaction: (token: ATTBearer.Token, timer: TimerID)?
+    var watchesWritable = false
     /// Stands while the socket is full, from the last PDU that it took.
-    private var stall: TimerID?
-    private var transportFailure: SystemError?
+    var stall: TimerID?
+    var transportFailure: SystemError?
+    /// What is done once for all who wait for it, while it is under way.
+    var errands: [Errand: [UInt64: CheckedContinuation<Void, any Error>]] = [:]
+    var lastWaiter: UInt64 = 0
+    /// Whether a queued write is under way: a peer has one queue for this side.
+    var isQueueing = false
+
     /// Descriptors found for subscriptions, by the characteristic's value handle.
-    private var configurations: [AttributeHandle: AttributeHandle] = [:]
+    var configurations: [AttributeHandle: AttributeHandle] = [:]
+    /// The database as it was discovered last, when it was.
+    public internal(set) var database: GATTDatabase?
+    /// Where the database has changed since, until it is discovered again.
+    var changed: ATTHandleRange?
+    /// What of that is still to be asked for.
+    var unasked: ATTHandleRange?
+    var onDatabaseChange: @Sendable (GATTDatabase) -> Void = { _ in }
+    /// The value handle of Service Changed, once it is subscribed.
+    var serviceChangedHandle: AttributeHandle?
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     /// - Parameters:
     ///   - descriptor: connected; its owner from now on is the client.
     ///   - loop: where everything runs.
-    public init(descriptor: consuming Descriptor, loop: any EventLoop, configuration: GATTClientConfiguration = .init()) {
+    ///   - raiseSecurity: called when the peer refuses a request for want of security; the request is made once more after it. Without it the refusal stands.
+    ///   - isEncrypted: whether the link is encrypted now; asked on the loop. Signed writes are sent unsigned then, as the link vouches for them.
+    public init(
+        descriptor: consuming Descriptor, loop: any EventLoop, configuration: GATTClientConfiguration = .init(),
+        raiseSecurity: RaiseSecurity? = nil, isEncrypted: @escaping @Sendable () -> Bool = { false }
+    ) {
         self.loop = loop
         self.configuration = configuration
+        self.raiseSecurity = raiseSecurity
+        self.isEncrypted = isEncrypted
         bearer = ATTBearer(receiveMTU: configuration.receiveMTU)
         socket = PacketSocket(descriptor, capacity: Int(bearer.receiveMTU))
     }
@@ -86,60 +110,6 @@ public actor GATTClient {
     /// Requests that wait for their response or for their turn.
     public var openRequests: Int { waiting.count }
 
-    // MARK: Requests
-
-    /// Sends one request and waits for its response, an Error Response included. Every procedure asks through here, so what must happen for all of them
-    /// on certain answers has one place.
-    func request(_ pdu: ATTPDU) async throws -> ATTPDU {
-        try Task.checkCancellation()
-        guard started else { throw GATTError(.notStarted) }
-        let token = try bearer.submit(pdu)
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                waiting[token] = continuation
-                flush()
-            }
-        } onCancel: {
-            // Runs on whatever thread cancels, at times within a call of this very actor: the loop brings it back in order.
-            Task(executorPreference: loop) { await self.abandon(token) }
-        }
-    }
-
-    private func abandon(_ token: ATTBearer.Token) {
-        guard let continuation = waiting.removeValue(forKey: token) else { return }
-        bearer.abandon(token)
-        continuation.resume(throwing: CancellationError())
-    }
-
-    /// Sends a command, for which no response comes.
-    func command(_ pdu: ATTPDU) throws {
-        guard started else { throw GATTError(.notStarted) }
-        try bearer.command(pdu)
-        flush()
-    }
-
-    /// Sets the handler for a handle and gives it what was kept.
-    func register(_ handle: AttributeHandle, _ handler: @escaping UpdateRouter.Handler) -> UpdateRouter.Handler? {
-        let former = router.register(handle, handler)
-        for update in router.takeKept(handle) { handler(update) }
-        return former
-    }
-
-    /// Undoes `register`.
-    func restore(_ handle: AttributeHandle, _ former: UpdateRouter.Handler?) { router.restore(handle, former) }
-
-    /// Takes the handler away for good: what still comes is discarded.
-    func retire(_ handle: AttributeHandle) { router.retire(handle) }
-
-    /// The descriptor that configures a characteristic, as found before.
-    func knownConfiguration(of handle: AttributeHandle) -> AttributeHandle? { configurations[handle] }
-
-    func remember(configuration: AttributeHandle, of handle: AttributeHandle) { configurations[handle] = configuration }
-
-    var needsMTUExchange: Bool { bearer.needsMTUExchange }
-
-    var receiveMTU: UInt16 { bearer.receiveMTU }
-
     // MARK: Indications
 
     /// Confirms the indication that was handed over last: for the caller to say when it has done what the peer may forget it for. The peer
@@ -157,7 +127,7 @@ public actor GATTClient {
         if router.stopKeeping() { confirmUnwanted() }
     }
 
-    private func confirmUnwanted() {
+    func confirmUnwanted() {
         // Fails only when the caller has confirmed what it was not given, or the bearer is closed: nothing is left to confirm then.
         try? bearer.confirm()
         flush()
@@ -172,12 +142,12 @@ public actor GATTClient {
         end(.requested(purpose))
     }
 
-    private func end(_ closure: BearerClosure) {
+    func end(_ closure: BearerClosure) {
         if bearer.close(closure) { ended(closure) }
     }
 
     /// The bearer has closed: everything that hangs on it ends here, once.
-    private func ended(_ closure: BearerClosure) {
+    func ended(_ closure: BearerClosure) {
         if let raw = socket?.raw { loop.unwatch(raw) }
         socket = nil
         let timedOut = transaction?.token
@@ -188,131 +158,17 @@ public actor GATTClient {
         router.removeAll()
         let ended = waiting
         waiting = [:]
-        for (token, continuation) in ended {
+        for (token, call) in ended {
             if case .transactionTimeout(let opcode) = closure, token == timedOut {
-                continuation.resume(throwing: GATTError(.timeout(opcode)))
+                call.continuation.resume(throwing: GATTError(.timeout(opcode)))
             } else {
-                continuation.resume(throwing: GATTError(.closed(closure)))
+                call.continuation.resume(throwing: GATTError(.closed(closure)))
             }
         }
+        releaseErrands(GATTError(.closed(closure)))
         if let onClose {
             self.onClose = nil
             _ = loop.schedule(at: loop.now) { onClose(closure) }
         }
-    }
-
-    // MARK: The descriptor
-
-    private func watch() throws(SystemError) {
-        guard let raw = socket?.raw else { return }
-        try loop.watch(raw, for: watchesWritable ? [.readable, .writable] : .readable) { readiness in
-            self.assumeIsolated { $0.ready(readiness) }
-        }
-    }
-
-    private func ready(_ readiness: Readiness) {
-        if readiness.contains(.readable) || readiness.contains(.hangup) { drain() }
-        if readiness.contains(.writable) { flush() }
-    }
-
-    /// Reads what is there, in order, up to a number of PDUs after which others on the loop get their turn (the watch is level-triggered).
-    private func drain() {
-        for _ in 0..<128 {
-            guard let received = socket?.receive() else { return }
-            switch received {
-            case .packet(let octets, let length):
-                receive(octets, length: length)
-            case .nothing:
-                if let transportFailure { end(.transport(transportFailure)) }
-                return
-            case .end:
-                return end(transportFailure.map { .transport($0) } ?? .hangup)
-            case .failed(let error):
-                if let transportFailure { return end(.transport(transportFailure)) }
-                // The kernel tells of a broken link before it gives out what came over it: that is read first.
-                transportFailure = error
-            }
-        }
-    }
-
-    private func receive(_ octets: ArraySlice<UInt8>, length: Int) {
-        switch bearer.receive(octets, length: length) {
-        case .nothing:
-            flush()
-        case .update(let update):
-            deliver(update)
-        case .updates(let updates):
-            for update in updates { deliver(update) }
-        case .response(let token, let pdu):
-            // The next request may go before this one's caller runs.
-            flush()
-            waiting.removeValue(forKey: token)?.resume(returning: pdu)
-        case .closed(let closure):
-            ended(closure)
-        }
-    }
-
-    private func deliver(_ update: ValueUpdate) {
-        switch router.route(update) {
-        case .handler(let handler): handler(update)
-        case .kept: break
-        case .unwanted: if update.isIndication { confirmUnwanted() }
-        }
-    }
-
-    /// Writes what the bearer has to say, until the socket is full.
-    private func flush() {
-        guard started, transportFailure == nil else { return }
-        var full = false
-        var progress = false
-        while !full, let octets = bearer.nextPDU() {
-            do {
-                if try socket?.send(octets) == true {
-                    bearer.written()
-                    progress = true
-                } else {
-                    full = true
-                }
-            } catch {
-                return sendFailed(error)
-            }
-        }
-        if full != watchesWritable {
-            watchesWritable = full
-            do { try watch() } catch { return sendFailed(error) }
-        }
-        runTransactionTimer()
-        runStallTimer(full: full, progress: progress)
-    }
-
-    private func sendFailed(_ error: SystemError) {
-        transportFailure = error
-        // What the peer sent before is still to be handed over, but not from within the caller's call.
-        _ = loop.schedule(at: loop.now) { self.assumeIsolated { $0.drain() } }
-    }
-
-    /// Keeps the timer with the open transaction: none stands while none is open.
-    private func runTransactionTimer() {
-        let open = bearer.openTransaction
-        guard open != transaction?.token else { return }
-        if let timer = transaction?.timer { loop.cancel(timer) }
-        transaction = open.map { token in
-            let timer = loop.schedule(after: configuration.transactionTimeout) { self.assumeIsolated { $0.timedOut(token) } }
-            return (token, timer)
-        }
-    }
-
-    /// What waits behind a socket that stays full has no transaction yet, and must end all the same.
-    private func runStallTimer(full: Bool, progress: Bool) {
-        if let stall, progress || !full {
-            loop.cancel(stall)
-            self.stall = nil
-        }
-        guard full, stall == nil else { return }
-        stall = loop.schedule(after: configuration.transactionTimeout) { self.assumeIsolated { $0.end(.stalled) } }
-    }
-
-    private func timedOut(_ token: ATTBearer.Token) {
-        if let closure = bearer.timedOut(token) { ended(closure) }
     }
 }

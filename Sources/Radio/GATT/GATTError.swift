@@ -23,6 +23,20 @@ public struct GATTError: Error, Sendable, Hashable, CustomStringConvertible {
         case notSupported(BluetoothUUID, String)
         /// The characteristic has no Client Characteristic Configuration descriptor in its range.
         case noClientConfiguration(BluetoothUUID)
+        /// The peer refused the request for want of security, and the link's could not be raised; the text says why.
+        case securityNotRaised(ATTErrorCode, request: ATTOpcode, handle: AttributeHandle, String)
+        /// The peer's database has changed, and this handle is not what it was when it was discovered; nothing was sent to it.
+        case databaseChanged(AttributeHandle)
+        /// The peer's database goes on changing as fast as it is discovered.
+        case databaseUnstable
+        /// A value would reach to so many octets, and none has more than 512; nothing was sent.
+        case valueTooLong(AttributeHandle, Int)
+        /// A part of a queued write came back from the peer other than it was sent; nothing was written.
+        case changedOnTheWay(AttributeHandle)
+        /// Fewer handles than the request needs; nothing was sent.
+        case tooFewHandles(Int)
+        /// Stored octets are no database; the text says what is wrong with them.
+        case unreadableCache(String)
         /// The peer answered in form, but what it says cannot be; the text says why.
         case implausible(ATTOpcode, String)
     }
@@ -33,7 +47,26 @@ public struct GATTError: Error, Sendable, Hashable, CustomStringConvertible {
 
     /// The peer's error code, when it was the peer that refused.
     public var attCode: ATTErrorCode? {
-        if case .att(let code, _, _) = reason { code } else { nil }
+        switch reason {
+        case .att(let code, _, _), .securityNotRaised(let code, _, _, _): code
+        default: nil
+        }
+    }
+
+    /// Whether it came with the end of the bearer.
+    var endsBearer: Bool {
+        switch reason {
+        case .closed, .timeout: true
+        default: false
+        }
+    }
+
+    /// Whether a queued write that failed with it has left nothing in the peer's queue.
+    var endsQueue: Bool {
+        switch reason {
+        case .securityNotRaised, .databaseChanged: false
+        default: true
+        }
     }
 
     /// A short name that stays the same between releases.
@@ -50,6 +83,13 @@ public struct GATTError: Error, Sendable, Hashable, CustomStringConvertible {
         case .noIndication: "gatt-no-indication"
         case .notSupported: "gatt-not-supported"
         case .noClientConfiguration: "gatt-no-client-configuration"
+        case .securityNotRaised: "gatt-security-not-raised"
+        case .databaseChanged: "gatt-database-changed"
+        case .databaseUnstable: "gatt-database-unstable"
+        case .valueTooLong: "gatt-value-too-long"
+        case .changedOnTheWay: "gatt-changed-on-the-way"
+        case .tooFewHandles: "gatt-too-few-handles"
+        case .unreadableCache: "gatt-unreadable-cache"
         case .implausible: "gatt-implausible-response"
         }
     }
@@ -68,6 +108,14 @@ public struct GATTError: Error, Sendable, Hashable, CustomStringConvertible {
         case .noIndication: "no indication waits for a confirmation"
         case .notSupported(let uuid, let property): "characteristic \(uuid) does not have the property \(property)"
         case .noClientConfiguration(let uuid): "characteristic \(uuid) has no Client Characteristic Configuration descriptor"
+        case .securityNotRaised(let code, let request, let handle, let why):
+            "the peer refused a \(request) on \(handle): \(code); the link's security was not raised: \(why)"
+        case .databaseChanged(let handle): "the peer's database has changed, and \(handle) with it"
+        case .databaseUnstable: "the peer's database goes on changing while it is discovered"
+        case .valueTooLong(let handle, let length): "a value of \(length) octets for \(handle) is more than \(ATTLimit.maximumValueLength)"
+        case .changedOnTheWay(let handle): "a part of the value for \(handle) came back changed"
+        case .tooFewHandles(let count): "\(count) handles are too few for this request"
+        case .unreadableCache(let fault): "the stored database \(fault)"
         case .implausible(let opcode, let fault): "\(opcode) \(fault)"
         }
     }
@@ -87,6 +135,13 @@ public struct GATTError: Error, Sendable, Hashable, CustomStringConvertible {
         case .procedureInProgress: "wait for its end"
         case .noIndication: "confirm each indication once"
         case .notSupported, .noClientConfiguration: "check the configured UUIDs against the peer's profile"
+        case .securityNotRaised: "pair the device with this hub, then try again"
+        case .databaseChanged: "look the attribute up in the new database"
+        case .databaseUnstable: "connect again when the peer's update is over"
+        case .valueTooLong: "write a shorter value"
+        case .changedOnTheWay: "write again"
+        case .tooFewHandles: "read a single value by itself"
+        case .unreadableCache: "discard it; the database is discovered anew"
         case .implausible: "report the peer's firmware"
         }
     }
