@@ -18,6 +18,7 @@ TAIL = "2c4b-4d1e-9f3a-8a5b7c9d1e20"
 SERVICE, BETA_METRICS, RAW_WINDOWS, CONTROL_POINT = (UUID(f"6f1e000{number}-{TAIL}") for number in (1, 2, 3, 4))
 NOT_SUBSCRIBED = 0xFD  # Client Characteristic Configuration Descriptor improperly configured
 BURST = 32  # windows between two looks at what else there is to do
+PACE = 0.005  # seconds that a paced read is ahead of its time at most
 
 
 def now() -> float:
@@ -32,6 +33,7 @@ class CollarDevice(Peer):
     secure              whether Raw Windows and Control Point need an encrypted link
     identity_in         "scan-response" (the service UUID is in the advertisement) or "advertisement" (the other way round)
     clock_set           whether the clock is set from the start
+    rate                windows a second while a read runs; 0: as fast as the processor lets it, some ten times what LE carries at best
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class CollarDevice(Peer):
         secure: bool = True,
         identity_in: str = "scan-response",
         clock_set: bool = False,
+        rate: int = 0,
         seed: int = 0,
         capacity: int = 100_000,
         first: int = 0,
@@ -62,6 +65,7 @@ class CollarDevice(Peer):
         self.interval = interval_ms / 1000
         self.heartbeat = heartbeat_ms / 1000
         self.secure = secure
+        self.rate = rate
         self.silent = False
         self.mute = 0  # so many answers of the Control Point still do not come
         self.heartbeats = 0
@@ -202,6 +206,7 @@ class CollarDevice(Peer):
         handle = self.windows.handle.to_bytes(2, "little")
         mtu = connection.att_mtu
         sent = 0
+        begun = now()
         while self.collar.read is read:
             window, answer = self.collar.next_of_read()
             if answer is not None:
@@ -214,6 +219,8 @@ class CollarDevice(Peer):
             sent += 1
             if sent % BURST == 0:
                 await queue.drain(connection.handle)
+            if self.rate and (ahead := begun + sent / self.rate - now()) > PACE:
+                await asyncio.sleep(ahead)
 
     # What tests do
 
@@ -242,6 +249,8 @@ class CollarDevice(Peer):
                 collar.flash_errors[collar.log.position(sequence)] = times
             case {"do": "disturb", "sequence": int(sequence), "times": int(times)}:
                 collar.disturbed[collar.log.position(sequence)] = times
+            case {"do": "rate", "windows-per-second": int(rate)}:
+                self.rate = rate
             case {"do": "battery", "percent": int(percent)}:
                 collar.battery = percent
             case {"do": "battery-change", "address": str(address)}:

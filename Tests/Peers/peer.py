@@ -64,6 +64,7 @@ class Peer:
         self._emit = emit
         self.advertise_ms = advertise_ms
         self.absent = False
+        self._advertising = asyncio.Lock()  # starting and stopping take several commands each
         self.connection: Connection | None = None
         self.links = 0
         self.subscriptions: dict[int, int] = {}  # by the characteristic's handle: 1 notifications, 2 indications
@@ -110,15 +111,26 @@ class Peer:
         await self.advertise()
 
     async def advertise(self) -> None:
-        if self.absent or self.connection is not None:
-            return
-        data, scan_response = self.advertisement()
-        await self.device.start_advertising(
-            advertising_data=data,
-            scan_response_data=scan_response,
-            advertising_interval_min=self.advertise_ms,
-            advertising_interval_max=self.advertise_ms,
-        )
+        """Begins to advertise, or goes on with what is to be advertised now; not while there is a link."""
+        async with self._advertising:
+            if self.absent or self.connection is not None:
+                return
+            await self._fall_silent()
+            if self.connection is not None:
+                return
+            data, scan_response = self.advertisement()
+            await self.device.start_advertising(
+                advertising_data=data,
+                scan_response_data=scan_response,
+                advertising_interval_min=self.advertise_ms,
+                advertising_interval_max=self.advertise_ms,
+            )
+
+    async def _fall_silent(self) -> None:
+        await self.device.stop_advertising()
+        if self.connection is None:
+            # Bumble's host forgets a link that comes while it stops advertising; the controllers do not.
+            self.cut(0x3E)
 
     def _linked(self, connection: Connection) -> None:
         self.connection = connection
@@ -166,19 +178,21 @@ class Peer:
     async def set_absent(self, absent: bool) -> None:
         self.absent = absent
         if absent:
-            await self.device.stop_advertising()
+            async with self._advertising:
+                await self._fall_silent()
             self.cut(0x08)
         else:
             await self.advertise()
 
     async def set_address(self, address: str) -> None:
         """Drops the link and is at another static random address from then on."""
-        await self.device.stop_advertising()
-        self.cut(0x08)
         new = hci.Address(address)
-        self.device.random_address = new
-        self.device.static_address = new
-        await self.device.host.send_sync_command(hci.HCI_LE_Set_Random_Address_Command(random_address=new))
+        async with self._advertising:
+            await self._fall_silent()
+            self.cut(0x08)
+            self.device.random_address = new
+            self.device.static_address = new
+            await self.device.host.send_sync_command(hci.HCI_LE_Set_Random_Address_Command(random_address=new))
         await self.advertise()
 
     async def forget_bonds(self) -> None:

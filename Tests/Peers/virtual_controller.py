@@ -6,7 +6,7 @@
 @FILE holds arguments, one a line. Keys, with "-" or "_":
   both         address=C0:...  mtu=23..517  advertise-ms=1000  io=none|display|keyboard  passkey=N  bondable=yes|no (peripherals)
   collars      serial=SN-1  backlog=N  interval-ms=N  heartbeat-ms=5000  secure=yes|no  identity-in=scan-response|advertisement
-               clock-set=yes|no  seed=N  capacity=N  first=N
+               clock-set=yes|no  seed=N  capacity=N  first=N  rate=N windows a second (0: as fast as it can)
   peripherals  name=NAME
 
 stdout: JSON events, one a line; the first, {"event":"ready"}, comes when the kernel has its controller and everything advertises.
@@ -19,7 +19,7 @@ Requests with the member "device" (a collar's serial, a peripheral's name) go to
                {"do":"change-address","address":"C0:.."}   {"do":"forget-bonds"} its own   {"do":"spoil-bonds"} its keys are wrong
   collars      {"query":"books"}   {"query":"windows","log":L,"from":S,"count":N}   {"do":"produce","count":N}   {"do":"stop-producing"}
                {"do":"silence"} no heartbeat on this link   {"do":"mute","count":N} answers that do not come   {"do":"busy","count":N}
-               {"do":"format"}   {"do":"flash-error","sequence":S,"times":N}   {"do":"disturb","sequence":S,"times":N}
+               {"do":"rate","windows-per-second":N}   {"do":"format"}   {"do":"flash-error","sequence":S,"times":N}   {"do":"disturb","sequence":S,"times":N}
                {"do":"battery","percent":P}   {"do":"battery-change","address":"C0:.."}   {"do":"identity","hex":".."} in the advertisement
   peripherals  {"do":"battery","percent":P}
 Without it they are the controller's: {"query":"controller"}   {"do":"unplug"}   {"do":"plug"} ("address")   {"do":"hang"} no word any more   {"do":"unhang"}
