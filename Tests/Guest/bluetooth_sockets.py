@@ -12,6 +12,7 @@ import select
 import socket
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 AF_BLUETOOTH = 31
@@ -19,16 +20,18 @@ BTPROTO_L2CAP, BTPROTO_HCI = 0, 1
 HCI_CHANNEL_CONTROL = 3
 NO_INDEX = 0xFFFF
 ATT_CID = 4
-ADDRESS_PUBLIC, ADDRESS_RANDOM = 1, 2
+ADDRESS_PUBLIC, ADDRESS_RANDOM = 1, 2  # of LE, as the management and L2CAP interfaces number them
 SOL_BLUETOOTH, BT_SECURITY = 274, 4
 SECURITY_MEDIUM = 2
 SO_RCVBUFFORCE = 33
 
 COMMAND_COMPLETE, COMMAND_STATUS = 0x0001, 0x0002
 READ_INDEX_LIST, READ_INFO, SET_POWERED, SET_BONDABLE, SET_LE = 0x0003, 0x0004, 0x0005, 0x0009, 0x000D
-SET_IO_CAPABILITY, USER_CONFIRMATION_REPLY, SET_SECURE_CONNECTIONS = 0x0018, 0x001C, 0x002D
-START_DISCOVERY, STOP_DISCOVERY = 0x0023, 0x0024
-USER_CONFIRMATION_REQUEST, DEVICE_FOUND, NEW_LONG_TERM_KEY = 0x000F, 0x0012, 0x000A
+SET_IO_CAPABILITY, UNPAIR_DEVICE, USER_CONFIRMATION_REPLY, USER_PASSKEY_REPLY, SET_SECURE_CONNECTIONS = 0x18, 0x1B, 0x1C, 0x1E, 0x2D
+START_DISCOVERY, STOP_DISCOVERY, ADD_DEVICE, REMOVE_DEVICE = 0x0023, 0x0024, 0x0033, 0x0034
+AUTO_CONNECT = 2  # action of Add Device
+NEW_LONG_TERM_KEY, USER_CONFIRMATION_REQUEST, USER_PASSKEY_REQUEST, DEVICE_FOUND = 0x000A, 0x000F, 0x0010, 0x0012
+KEYBOARD_ONLY, NO_INPUT_NO_OUTPUT = 2, 3
 LE_ADDRESSES = 0x06  # discovery: public and random
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -50,12 +53,14 @@ def wire_address(text: str) -> bytes:
 
 
 class Management:
-    """One command at a time; events that came meanwhile wait in `events`. Confirms every pairing (Just Works)."""
+    """One command at a time; events that came meanwhile wait in `events`. Confirms every pairing (Just Works), and
+    types `passkey` when asked for one."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(AF_BLUETOOTH, socket.SOCK_RAW | socket.SOCK_CLOEXEC, BTPROTO_HCI)
         _bind(self._socket, struct.pack("<HHH", AF_BLUETOOTH, NO_INDEX, HCI_CHANNEL_CONTROL))
         self.events: list[tuple[int, int, bytes]] = []
+        self.passkey: Callable[[], int] = lambda: 0
 
     def close(self) -> None:
         self._socket.close()
@@ -90,6 +95,8 @@ class Management:
                 code, index, body = self.events.pop(0)
                 if code == USER_CONFIRMATION_REQUEST:
                     self._send(USER_CONFIRMATION_REPLY, index, body[:7])
+                elif code == USER_PASSKEY_REQUEST:
+                    self._send(USER_PASSKEY_REPLY, index, body[:7] + struct.pack("<I", self.passkey()))
                 elif code == wanted and where(body):
                     return body
             self.events.append(self._receive(deadline))
@@ -105,8 +112,20 @@ class Management:
 
     def set_up(self, index: int) -> None:
         """LE, bondable, nothing to show or to type with, secure connections, powered."""
-        for opcode, value in ((SET_LE, 1), (SET_BONDABLE, 1), (SET_IO_CAPABILITY, 3), (SET_SECURE_CONNECTIONS, 1), (SET_POWERED, 1)):
+        settings = (SET_LE, 1), (SET_BONDABLE, 1), (SET_IO_CAPABILITY, NO_INPUT_NO_OUTPUT), (SET_SECURE_CONNECTIONS, 1), (SET_POWERED, 1)
+        for opcode, value in settings:
             self.command(opcode, index, bytes([value]))
+
+    def auto_connect(self, index: int, address: str) -> None:
+        """The kernel links this device whenever it hears it, and gives the link to whoever listens on channel 4."""
+        self.command(ADD_DEVICE, index, wire_address(address) + bytes([ADDRESS_RANDOM, AUTO_CONNECT]))
+
+    def forget(self, index: int, address: str) -> None:
+        self.command(REMOVE_DEVICE, index, wire_address(address) + bytes([ADDRESS_RANDOM]))
+
+    def unpair(self, index: int, address: str) -> None:
+        """Drops the bond, and the link if there is one."""
+        self.command(UNPAIR_DEVICE, index, wire_address(address) + bytes([ADDRESS_RANDOM, 1]))
 
     def discover(self, index: int, address: str, seconds: float = 10) -> bytes:
         """Advertising data and scan response of one device, as the kernel reports them together."""
@@ -161,9 +180,19 @@ class ATT:
                 if error.errno not in (errno.EHOSTUNREACH, errno.EBUSY, errno.ECONNREFUSED) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)
+        self._begin()
+
+    def _begin(self) -> None:
         self.socket.settimeout(10)
         self.values: list[tuple[int, bytes]] = []
         self.mtu = 23
+
+    @classmethod
+    def _accepted(cls, descriptor: int) -> ATT:
+        self = cls.__new__(cls)
+        self.socket = socket.socket(fileno=descriptor)
+        self._begin()
+        return self
 
     @staticmethod
     def _address(address: str, kind: int) -> bytes:
@@ -262,3 +291,24 @@ class ATT:
             return True
         except TimeoutError:
             return False
+
+
+class Listener:
+    """The listening end of channel 4: links that the kernel made by itself."""
+
+    def __init__(self) -> None:
+        self._socket = socket.socket(AF_BLUETOOTH, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC, BTPROTO_L2CAP)
+        _bind(self._socket, ATT._address("00:00:00:00:00:00", ADDRESS_PUBLIC))
+        _checked(_libc.listen(self._socket.fileno(), 8))
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def accept(self, seconds: float = 10) -> tuple[str, ATT]:
+        """The next link, with the peer's address."""
+        if not select.select([self._socket], [], [], seconds)[0]:
+            raise TimeoutError("no link came")
+        address = ctypes.create_string_buffer(14)
+        length = ctypes.c_int(len(address))
+        descriptor = _checked(_libc.accept(self._socket.fileno(), address, ctypes.byref(length)))
+        return address.raw[4:10][::-1].hex(":").upper(), ATT._accepted(descriptor)

@@ -13,13 +13,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from bluetooth_sockets import ATT, Management, advertised  # noqa: E402
+from bluetooth_sockets import ATT, KEYBOARD_ONLY, READ_INFO, SET_IO_CAPABILITY, Listener, Management, advertised  # noqa: E402
 from peers_control import Peers, events  # noqa: E402
 
 TAIL = "2c4b4d1e9f3a8a5b7c9d1e20"
 SERVICE, METRICS, WINDOWS, CONTROL = (f"6f1e000{number}{TAIL}" for number in (1, 2, 3, 4))
-STREAM, COMMAND, STORE, EVENT, ENCRYPTED = (f"6f1e010{number}{TAIL}" for number in (2, 3, 4, 5, 6))
-ONE, TWO, THREE, CUFF = "C0:00:00:00:00:01", "C0:00:00:00:00:02", "C0:00:00:00:00:03", "C0:00:00:00:00:11"
+STREAM, COMMAND, STORE, EVENT, ENCRYPTED, AUTHENTICATED = (f"6f1e010{number}{TAIL}" for number in range(2, 8))
+ONE, TWO, THREE = (f"C0:00:00:00:00:0{number}" for number in (1, 2, 3))
+CUFF, SCALE = "C0:00:00:00:00:11", "C0:00:00:00:00:12"
 # Type of the advertising structure.
 SERVICES, SERVICE_DATA, NAME = 0x07, 0x21, 0x09
 NOTIFY, INDICATE = struct.pack("<H", 1), struct.pack("<H", 2)
@@ -41,7 +42,7 @@ class Radio(unittest.TestCase):
     def tearDown(self):
         for link in self.links:
             link.close()
-        for serial in ("SN-0001", "SN-0002", "SN-0003", "cuff"):
+        for serial in ("SN-0001", "SN-0002", "SN-0003", "cuff", "scale"):
             self.peers.ask(serial, do="cut-link")
             self.peers.wait(serial, linked=False)
 
@@ -164,6 +165,34 @@ class Radio(unittest.TestCase):
         self.peers.ask("SN-0002", do="identity", hex=hashlib.sha256(b"SN-0002").digest()[:8].hex())
         self.peers.ask("SN-0002", do="change-address", address=TWO)
 
+    def test_the_kernel_links_known_devices_by_itself_and_again_after_a_drop(self):
+        listener = Listener()
+        self.addCleanup(listener.close)
+        known = {ONE: "SN-0001", TWO: "SN-0002", CUFF: "cuff"}
+        for address in known:
+            self.management.auto_connect(self.index, address)
+            self.addCleanup(self.management.forget, self.index, address)
+        links = dict(listener.accept() for _ in known)
+        self.links += links.values()
+        self.assertEqual(links.keys(), known.keys())
+        self.assertFalse(self.peers.ask("SN-0003", query="state")["linked"])
+        for link in links.values():
+            self.assertGreaterEqual(link.exchange_mtu(517), 23)
+        for address, name in known.items():
+            self.peers.ask(name, do="drop-link")
+            again, link = listener.accept()
+            self.links.append(link)
+            self.assertEqual(again, address)
+            self.assertGreaterEqual(link.exchange_mtu(517), 23)
+        # One that is at another address is another device.
+        self.peers.ask("cuff", do="change-address", address="C0:00:00:00:00:B1")
+        with self.assertRaises(TimeoutError):
+            listener.accept(2)
+        self.peers.ask("cuff", do="change-address", address=CUFF)
+        again, link = listener.accept()
+        self.links.append(link)
+        self.assertEqual(again, CUFF)
+
     def test_an_absent_peer_is_not_linked_and_one_that_is_back_is(self):
         self.peers.ask("cuff", do="absent")
         with self.assertRaises(TimeoutError):
@@ -193,7 +222,23 @@ class Radio(unittest.TestCase):
             att.read(att.characteristics()[ENCRYPTED].value)
         self.peers.wait("cuff", linked=False)
         self.peers.ask("cuff", do="forget-bonds")
-        self.management.command(0x001B, self.index, bytes.fromhex(CUFF.replace(":", ""))[::-1] + b"\x02\x01")  # Unpair Device
+        self.management.unpair(self.index, CUFF)
+        self.assertTrue(self.link(CUFF).secure(self.management, 5))
+
+    def test_a_peer_with_a_display_pairs_by_its_passkey_alone(self):
+        self.management.command(SET_IO_CAPABILITY, self.index, bytes([KEYBOARD_ONLY]))
+        self.management.passkey = lambda: 654321
+        wrong = self.link(SCALE)
+        self.assertFalse(wrong.secure(self.management, 2))
+        wrong.close()
+        self.peers.ask("scale", do="cut-link")
+        self.peers.wait("scale", linked=False)
+        shown = [each for each in events() if each["event"] == "passkey" and each["device"] == "scale"]
+        self.assertEqual(shown[-1]["passkey"], "123456")
+        self.management.passkey = lambda: 123456
+        att = self.link(SCALE)
+        self.assertTrue(att.secure(self.management, 5))
+        self.assertEqual(att.read(att.characteristics()[AUTHENTICATED].value), b"secret")
 
     def test_a_generic_peripheral_streams_stores_and_indicates(self):
         att = self.link(CUFF)
@@ -226,7 +271,7 @@ class Radio(unittest.TestCase):
         self.assertFalse(self.peers.ask("cuff", query="state")["linked"])
         self.peers.ask(do="plug", address="F0:F1:F2:F3:F4:0A")
         self.set_up_controller()
-        info = self.management.command(0x0004, self.index)
+        info = self.management.command(READ_INFO, self.index)
         self.assertEqual(info[:6][::-1].hex(":").upper(), "F0:F1:F2:F3:F4:0A")
         self.assertEqual(self.link(CUFF).exchange_mtu(517), 517)
 
