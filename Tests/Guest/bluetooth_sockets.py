@@ -28,7 +28,7 @@ SO_RCVBUFFORCE = 33
 COMMAND_COMPLETE, COMMAND_STATUS = 0x0001, 0x0002
 READ_INDEX_LIST, READ_INFO, SET_POWERED, SET_BONDABLE, SET_LE = 0x0003, 0x0004, 0x0005, 0x0009, 0x000D
 SET_IO_CAPABILITY, UNPAIR_DEVICE, USER_CONFIRMATION_REPLY, USER_PASSKEY_REPLY, SET_SECURE_CONNECTIONS = 0x18, 0x1B, 0x1C, 0x1E, 0x2D
-START_DISCOVERY, STOP_DISCOVERY, ADD_DEVICE, REMOVE_DEVICE = 0x0023, 0x0024, 0x0033, 0x0034
+LOAD_IRKS, START_DISCOVERY, STOP_DISCOVERY, ADD_DEVICE, REMOVE_DEVICE = 0x30, 0x23, 0x24, 0x33, 0x34
 AUTO_CONNECT = 2  # action of Add Device
 NEW_LONG_TERM_KEY, USER_CONFIRMATION_REQUEST, USER_PASSKEY_REQUEST, DEVICE_FOUND = 0x000A, 0x000F, 0x0010, 0x0012
 KEYBOARD_ONLY, NO_INPUT_NO_OUTPUT = 2, 3
@@ -119,6 +119,10 @@ class Management:
     def auto_connect(self, index: int, address: str) -> None:
         """The kernel links this device whenever it hears it, and gives the link to whoever listens on channel 4."""
         self.command(ADD_DEVICE, index, wire_address(address) + bytes([ADDRESS_RANDOM, AUTO_CONNECT]))
+
+    def resolve_addresses(self, index: int) -> None:
+        """With no key loaded yet; only after this the kernel asks a peer for its identity when pairing."""
+        self.command(LOAD_IRKS, index, struct.pack("<H", 0))
 
     def forget(self, index: int, address: str) -> None:
         self.command(REMOVE_DEVICE, index, wire_address(address) + bytes([ADDRESS_RANDOM]))

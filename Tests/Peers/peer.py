@@ -58,6 +58,7 @@ class Peer:
         bondable: bool = True,
         io: str = "none",
         passkey: int | None = None,
+        privacy: bool = False,
     ) -> None:
         self.air = air
         self.name = name
@@ -71,13 +72,23 @@ class Peer:
         self.controller = PeerController(name, link=air, public_address=None)
         self.device = Device(
             host=Host(self.controller, AsyncPipeSink(self.controller)),
-            config=DeviceConfiguration(name=name, address=hci.Address(address), irk=secrets.token_bytes(16)),
+            config=DeviceConfiguration(
+                name=name,
+                address=hci.Address(address),
+                irk=secrets.token_bytes(16),
+                le_privacy_enabled=privacy,
+                le_rpa_timeout=0,  # a new address comes when it is asked for
+            ),
         )
         self.device.keystore = MemoryKeyStore()
         self.device.gatt_server.max_mtu = mtu
         delegate = Delegate(self, io, passkey)
         self.device.pairing_config_factory = lambda _connection: PairingConfig(
-            sc=True, mitm=io != "none", bonding=bondable, delegate=delegate
+            sc=True,
+            mitm=io != "none",
+            bonding=bondable,
+            delegate=delegate,
+            identity_address_type=PairingConfig.AddressType.RANDOM,
         )
         self.device.on("connection", self._linked)
         self.device.gatt_server.on("characteristic_subscription", self._subscribed)
@@ -184,14 +195,15 @@ class Peer:
         else:
             await self.advertise()
 
-    async def set_address(self, address: str) -> None:
-        """Drops the link and is at another static random address from then on."""
-        new = hci.Address(address)
+    async def set_address(self, address: str | None) -> None:
+        """Drops the link and is at another static random address from then on, or (None) at another resolvable private one."""
+        new = hci.Address(address) if address is not None else hci.Address.generate_private_address(self.device.irk)
         async with self._advertising:
             await self._fall_silent()
             self.cut(0x08)
             self.device.random_address = new
-            self.device.static_address = new
+            if address is not None:
+                self.device.static_address = new
             await self.device.host.send_sync_command(hci.HCI_LE_Set_Random_Address_Command(random_address=new))
         await self.advertise()
 
@@ -222,6 +234,8 @@ class Peer:
                 await self.set_absent(False)
             case {"do": "change-address", "address": address}:
                 await self.set_address(address)
+            case {"do": "new-private-address"}:
+                await self.set_address(None)
             case {"do": "forget-bonds"}:
                 await self.forget_bonds()
             case {"do": "spoil-bonds"}:

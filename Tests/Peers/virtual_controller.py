@@ -4,10 +4,11 @@
     virtual_controller.py [--address AA:..] [--control SOCKET] [--collar KEY=VALUE,...]... [--peripheral KEY=VALUE,...]... [@FILE]
 
 @FILE holds arguments, one a line. Keys, with "-" or "_":
-  both         address=C0:...  mtu=23..517  advertise-ms=1000  io=none|display|keyboard  passkey=N  bondable=yes|no (peripherals)
+  both         address=C0:...  mtu=23..517  advertise-ms=1000  io=none|display|keyboard  passkey=N
+               privacy=yes|no: at a resolvable private address, "address" is what it resolves to
   collars      serial=SN-1  backlog=N  interval-ms=N  heartbeat-ms=5000  secure=yes|no  identity-in=scan-response|advertisement
                clock-set=yes|no  seed=N  capacity=N  first=N  rate=N windows a second (0: as fast as it can)
-  peripherals  name=NAME
+  peripherals  name=NAME  bondable=yes|no
 
 stdout: JSON events, one a line; the first, {"event":"ready"}, comes when the kernel has its controller and everything advertises.
 
@@ -16,7 +17,8 @@ Requests with the member "device" (a collar's serial, a peripheral's name) go to
   any          {"query":"state"}
                {"do":"drop-link"} by the peripheral ("reason": HCI error code, 19)   {"do":"cut-link"} by the controllers ("reason", 8)
                {"do":"fade"} nothing passes until the supervision timeout ("seconds")  {"do":"absent"} {"do":"present"}
-               {"do":"change-address","address":"C0:.."}   {"do":"forget-bonds"} its own   {"do":"spoil-bonds"} its keys are wrong
+               {"do":"change-address","address":"C0:.."}   {"do":"new-private-address"}
+               {"do":"forget-bonds"} its own   {"do":"spoil-bonds"} its keys are wrong
   collars      {"query":"books"}   {"query":"windows","log":L,"from":S,"count":N}   {"do":"produce","count":N}   {"do":"stop-producing"}
                {"do":"silence"} no heartbeat on this link   {"do":"mute","count":N} answers that do not come   {"do":"busy","count":N}
                {"do":"rate","windows-per-second":N}   {"do":"format"}   {"do":"flash-error","sequence":S,"times":N}   {"do":"disturb","sequence":S,"times":N}

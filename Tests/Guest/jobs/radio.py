@@ -20,7 +20,7 @@ TAIL = "2c4b4d1e9f3a8a5b7c9d1e20"
 SERVICE, METRICS, WINDOWS, CONTROL = (f"6f1e000{number}{TAIL}" for number in (1, 2, 3, 4))
 STREAM, COMMAND, STORE, EVENT, ENCRYPTED, AUTHENTICATED = (f"6f1e010{number}{TAIL}" for number in range(2, 8))
 ONE, TWO, THREE = (f"C0:00:00:00:00:0{number}" for number in (1, 2, 3))
-CUFF, SCALE = "C0:00:00:00:00:11", "C0:00:00:00:00:12"
+CUFF, SCALE, BAND = (f"C0:00:00:00:00:1{number}" for number in (1, 2, 3))
 # Type of the advertising structure.
 SERVICES, SERVICE_DATA, NAME = 0x07, 0x21, 0x09
 NOTIFY, INDICATE = struct.pack("<H", 1), struct.pack("<H", 2)
@@ -42,7 +42,7 @@ class Radio(unittest.TestCase):
     def tearDown(self):
         for link in self.links:
             link.close()
-        for serial in ("SN-0001", "SN-0002", "SN-0003", "cuff", "scale"):
+        for serial in ("SN-0001", "SN-0002", "SN-0003", "cuff", "scale", "band"):
             self.peers.ask(serial, do="cut-link")
             self.peers.wait(serial, linked=False)
 
@@ -192,6 +192,29 @@ class Radio(unittest.TestCase):
         again, link = listener.accept()
         self.links.append(link)
         self.assertEqual(again, CUFF)
+
+    def test_a_bonded_peer_is_known_by_its_private_addresses(self):
+        private = self.peers.ask("band", query="state")["address"]
+        self.assertEqual(int(private[:2], 16) >> 6, 1)
+        self.management.resolve_addresses(self.index)
+        att = self.link(private)
+        self.assertTrue(att.secure(self.management, 5))
+        self.peers.wait("band", encrypted=True)
+        time.sleep(0.5)  # the keys are distributed after the link is encrypted
+        att.close()
+        listener = Listener()
+        self.addCleanup(listener.close)
+        self.management.auto_connect(self.index, BAND)
+        self.addCleanup(self.management.forget, self.index, BAND)
+        for _ in range(2):
+            self.peers.ask("band", do="new-private-address")
+            self.assertNotEqual(self.peers.ask("band", query="state")["address"], private)
+            address, att = listener.accept()
+            self.links.append(att)
+            self.assertEqual(address, BAND)
+            self.assertEqual(att.exchange_mtu(517), 517)
+            self.assertFalse(att.secure(self.management, 1))
+            self.assertEqual(att.read(att.characteristics()[ENCRYPTED].value), b"secret")
 
     def test_an_absent_peer_is_not_linked_and_one_that_is_back_is(self):
         self.peers.ask("cuff", do="absent")
