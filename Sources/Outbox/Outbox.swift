@@ -100,6 +100,9 @@ public actor Outbox {
         try opened().auditLines()
     }
 
+    /// Lets go of the pages of the file that are kept in memory to be quick; they are read again when they are needed.
+    public func releaseMemory() { store?.database.releaseMemory() }
+
     /// Closes the files; their disk space stays taken. A second time does nothing.
     public func close() {
         store?.database.close()

@@ -56,6 +56,20 @@ struct ProcessTests {
         for part in onLoop { #expect(part.value.hasPrefix("0/"), "\(part.name) left the loop: \(part.value)") }
     }
 
+    @Test("what is given back leaves the process, freed blocks and untouched code alike, and the program runs on as before")
+    func memory() throws {
+        let (status, values) = try probe("memory")
+        #expect(status == 0)
+        let seen = Dictionary(uniqueKeysWithValues: values.map { ($0.name, $0.value) })
+        let sizes = seen.compactMapValues { Int($0) }
+        // Of 16 MB of blocks nearly all is free.
+        #expect(try #require(sizes["anonymous-before"]) - (try #require(sizes["anonymous-after"])) > 12_000)
+        // Some of it is touched again on the way to the second look.
+        #expect(try #require(sizes["files-after"]) < (try #require(sizes["files-before"])) * 3 / 4)
+        #expect(seen["same"] == "true")
+        #expect(seen["ended"] == "0")
+    }
+
     @Test("signals are reported on the loop, each once, and a second set takes the place of the first")
     func signals() throws {
         let (status, values) = try probe("signals")

@@ -1,5 +1,6 @@
 import Glibc
 import Platform
+import Synchronization
 import Testing
 @testable import Uplink
 
@@ -113,6 +114,51 @@ struct CurlTransportTests {
         try Child.run(["openssl", "rehash", scratch.path])
         #expect(TrustAnchors.isHashed(scratch.path))
         #expect(failure(try outcome(backend.port, settings(trust: .directory(scratch.path)))) == nil)
+    }
+
+    @Test("authorities in memory serve for new connections until their file is replaced, and not one longer")
+    func keptAuthorities() throws {
+        let (first, second) = (try Backend(), try Backend())
+        let (port, otherPort) = (first.port, second.port)
+        let scratch = Scratch()
+        let file = "\(scratch.path)/ca.pem"
+        let authority = try Authority.path()
+        try Child.run(["cp", "\(authority)/ca.pem", file])
+        let settings = try settings(trust: .file(file))
+        let clock = Mutex<Int64>(1_000)
+        let loop = try EpollLoop()
+        let transport = try CurlTransport(loop: loop, settings: settings) { clock.withLock { $0 } }
+        try loop.run {
+            /// On a connection of its own: each has another host or port.
+            func status(_ key: String, _ port: Int, host: String = "127.0.0.1", at seconds: Int64) async throws -> Int {
+                clock.withLock { $0 = seconds }
+                return try await transport.send(Self.request(wholeDelivery(key), port: port, host: host)).status
+            }
+            #expect(try await status("a", port, at: 1_000) == 201)
+            // By now they may be kept.
+            #expect(try await status("b", otherPort, at: 2_000) == 201)
+            try Child.run(["cp", "\(authority)/untrusted.pem", file])
+            var refused: TransportFailure.Kind?
+            do { _ = try await status("c", port, host: "localhost", at: 3_000) } catch { refused = (error as? TransportFailure)?.kind }
+            #expect(refused == .certificateUntrusted)
+            try Child.run(["cp", "\(authority)/ca.pem", file])
+            #expect(try await status("d", port, host: "localhost", at: 4_000) == 201)
+            await transport.close()
+        }
+    }
+
+    @Test("the age that authorities in memory may have is less than the time since their file was first seen as it is")
+    func authorityAge() {
+        func stamp(_ inode: UInt64) -> AuthorityFile.Stamp { .init(device: 1, inode: inode, size: 10, modified: [1, 2], changed: [3, 4]) }
+        var file = AuthorityFile()
+        #expect(file.greatestAge(stamp(1), now: 100) == 0)
+        #expect(file.greatestAge(stamp(1), now: 104) == 0)
+        #expect(file.greatestAge(stamp(1), now: 160) == 55)
+        #expect(file.greatestAge(stamp(1), now: 90_000) == 3_600)
+        #expect(file.greatestAge(stamp(2), now: 90_060) == 0)
+        #expect(file.greatestAge(stamp(2), now: 90_120) == 55)
+        #expect(file.greatestAge(nil, now: 90_180) == 0)
+        #expect(file.greatestAge(stamp(2), now: 90_240) == 0)
     }
 
     @Test("refuses a server whose key is not the pinned one")

@@ -6,6 +6,7 @@
 * ``closing``    - the table at the end
 * ``progress``   - the lines meanwhile, with the LED board
 * ``peers``      - the backend's and the collar's control sockets, the daemon's ``status``
+* ``programs``   - the two ends as programs
 * ``processes``  - starting, killing, restarting
 * ``workplace``  - certificates, tokens, the configuration
 * ``storage``    - watching the outbox being written

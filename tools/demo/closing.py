@@ -68,13 +68,13 @@ def rows(findings: Findings, run: Run) -> list[Row]:
     ]
 
 
-def draw(table: list[Row]) -> str:
-    """The table as text."""
+def draw(table: list[Row], held: str = "held", not_held: str = "NOT HELD") -> str:
+    """The table as text; the words are for demands that were met and those that were not."""
     name_width = max(len(row.name) for row in table)
     value_width = max(len(row.value) for row in table)
     lines = []
     for row in table:
-        verdict = {None: "", True: "held", False: "NOT HELD"}[row.holds]
+        verdict = {None: "", True: held, False: not_held}[row.holds]
         lines.append(f"  {row.name:<{name_width}}  {row.value:>{value_width}}  {row.demand:<20}  {verdict}".rstrip())
     return "\n".join(lines)
 

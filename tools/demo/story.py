@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 import random
 import subprocess
-import sys
 import threading
 import time
 from dataclasses import dataclass
 
-from . import closing, moments, workplace
+from . import closing, moments, programs, workplace
 from .books import Books, compare
 from .lines import PeerError
 from .peers import Backend, Collar, Status
@@ -19,7 +17,7 @@ from .proc import Meter
 from .processes import ProcessError, Program, Terminal
 from .progress import Progress
 from .storage import WriteWatch, pages_in_flight, queued_on_disk
-from .workplace import SOURCE, Workplace
+from .workplace import Workplace
 
 STOP_SECONDS = 5.0
 _MISHAPS_END = 0.7
@@ -82,15 +80,9 @@ class Story:
         self.progress = progress
         self.random = random.Random(settings.seed)
         self.place = workplace.prepare(directory, self.random)
-        self.backend_program = Program(
-            "backend", [sys.executable, "-m", "backend", "--listen", "127.0.0.1:0", "--certificate", str(self.place.authority / "server.pem"),
-                        "--key", str(self.place.authority / "server.key"), "--database", str(self.place.books), "--owners", str(self.place.owners),
-                        "--control", str(self.place.backend_control)], directory, {"PYTHONPATH": str(SOURCE / "reference")})
-        self.collar_program = Program(
-            "collar", [str(settings.collar), "--socket", str(self.place.collar_socket), "--control", str(self.place.collar_control),
-                       "--serial", self.place.serial, "--recording", str(settings.recording), "--backlog", str(settings.backlog),
-                       "--seed", str(settings.seed), "--window-interval-ms", str(workplace.WINDOW_INTERVAL_MS),
-                       "--heartbeat-interval-ms", str(workplace.HEARTBEAT_INTERVAL_MS), "--faults", "none"], directory)
+        self.backend_program = programs.backend(self.place)
+        self.collar_program = programs.collar(self.place, settings.collar, settings.recording, backlog=settings.backlog, seed=settings.seed,
+                                              window_ms=workplace.WINDOW_INTERVAL_MS, heartbeat_ms=workplace.HEARTBEAT_INTERVAL_MS)
         self.gateway = Gateway(settings, self.place, progress)
         self.meter = Meter()
         self.missed: list[str] = []
@@ -135,7 +127,7 @@ class Story:
         with open(said, "wb") as out:
             self.backend_program.start(stdout=out.fileno())
         backend = Backend(self.place.backend_control)
-        workplace.write_config(self.place, _port(said, self.backend_program))
+        workplace.write_config(self.place, programs.announced_port(said, self.backend_program))
         self.collar_program.start()
         collar = Collar(self.place.collar_control)
         check = subprocess.run([str(self.settings.gateway), "check-config", "--config", str(self.place.config)], capture_output=True, text=True, timeout=20)
@@ -222,15 +214,3 @@ class Watcher:
         books = self._collar.books()
         self._story.progress.draw(self._backend.distinct(), books["produced"],
                                   f"delivered, queue {'-' if depth is None else depth}, cleared {self._collar.forgotten(books):,}, life {self._story.gateway.program.runs}")
-
-
-def _port(said: pathlib.Path, program: Program) -> int:
-    """The port that the backend announces; its control socket is there already, so the line is about to come."""
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        line = said.read_text()
-        if line.endswith("\n"):
-            return int(json.loads(line)["port"])
-        program.check()
-        time.sleep(0.02)
-    raise ProcessError("the backend does not listen")

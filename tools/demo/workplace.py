@@ -84,14 +84,14 @@ def prepare(directory: pathlib.Path, random_source: random.Random) -> Workplace:
     return place
 
 
-def write_config(place: Workplace, port: int) -> None:
-    """The daemon's configuration for a backend on this port."""
+def write_config(place: Workplace, port: int, template: pathlib.Path = _TEMPLATE, **more: object) -> None:
+    """The daemon's configuration for a backend on this port; ``more`` are values for names of the template, also in place of the usual ones."""
     values = {
         "OWNER": OWNER, "TOKEN_FILE": place.token_file, "SERIAL": place.serial, "COLLAR_SOCKET": place.collar_socket,
-        "BASE": f"https://127.0.0.1:{port}", "CA_FILE": place.authority / "ca.pem", "OUTBOX_DIRECTORY": place.outbox.parent, "CONTROL_SOCKET": place.gateway_control,
+        "BASE": f"https://127.0.0.1:{port}", "CA_FILE": place.authority / "ca.pem", "OUTBOX_DIRECTORY": place.outbox.parent, "CONTROL_SOCKET": place.gateway_control, **more,
     }
     place.config.touch(mode=0o600)
-    place.config.write_text(re.sub(r"@([A-Z_]+)@", lambda name: str(values[name[1]]), _TEMPLATE.read_text()))
+    place.config.write_text(re.sub(r"@([A-Z_]+)@", lambda name: str(values[name[1]]), template.read_text()))
 
 
 def shortened_intervals() -> list[str]:

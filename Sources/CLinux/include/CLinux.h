@@ -39,4 +39,10 @@ int clinux_route_added(const void *bytes, size_t length);
 
 /// pthread_setname_np(3): the name that `ps -T` and /proc/PID/task/TID/comm show (15 bytes).
 void clinux_name_thread(pthread_t thread, const char *name);
+
+/// mallopt(3) for a process that should stay small: one arena, blocks from 32 KiB on mapped one by one and given back at once. Before the second thread.
+void clinux_tune_malloc(void);
+/// Gives the kernel back what malloc holds free (malloc_trim(3)), and takes the unchanged pages of the program and its libraries out of the
+/// process's page tables (madvise(2), MADV_DONTNEED); what is needed again comes back from the page cache, or the file, at the next touch.
+void clinux_release_memory(void);
 #endif

@@ -116,6 +116,9 @@ final class Database {
         guard code == SQLITE_OK else { throw error("checkpoint", code: code) }
     }
 
+    /// Frees what the page cache holds and nothing uses at the moment.
+    func releaseMemory() { sqlite3_db_release_memory(handle) }
+
     /// The error for a result code of this connection.
     func error(_ action: String, code: CInt) -> OutboxError {
         Database.error(action, code: code, system: sqlite3_system_errno(handle), message: String(cString: sqlite3_errmsg(handle)))

@@ -17,14 +17,15 @@ final class CurlTransfer {
     private var bodyOverflow = false
     private var headerOverflow = false
 
+    /// - Parameter authorityAge: the greatest age in seconds of authorities in memory that may be used; 0 reads them anew.
     /// - Throws: `TransportFailure` when no handle can be made, or libcurl does not take the request.
-    init(_ request: HTTPRequest, _ settings: CurlSettings) throws(TransportFailure) {
+    init(_ request: HTTPRequest, _ settings: CurlSettings, authorityAge: Int = 0) throws(TransportFailure) {
         guard let easy = curl_easy_init() else { throw TransportFailure(.other, "libcurl gives no handle") }
         self.easy = easy
         self.settings = settings
         errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
-        try configure(request)
+        try configure(request, authorityAge)
     }
 
     deinit {
@@ -95,7 +96,7 @@ final class CurlTransfer {
 
     // MARK: Setting up
 
-    private func configure(_ request: HTTPRequest) throws(TransportFailure) {
+    private func configure(_ request: HTTPRequest, _ authorityAge: Int) throws(TransportFailure) {
         for field in request.headers {
             guard field.value.utf8.allSatisfy({ $0 == 9 || (0x20...0x7E).contains($0) }), !field.name.isEmpty,
                   let longer = curl_slist_append(fields, "\(field.name): \(field.value)") else {
@@ -136,7 +137,7 @@ final class CurlTransfer {
             ccurl_set_long(easy, CURLOPT_LOW_SPEED_LIMIT, settings.lowSpeedBytes),
             ccurl_set_long(easy, CURLOPT_LOW_SPEED_TIME, Int(max(1, settings.lowSpeedTime.milliseconds / 1_000))),
         ]
-        codes += trust()
+        codes += trust(authorityAge)
         let context = Unmanaged.passUnretained(self).toOpaque()
         codes.append(ccurl_set_pointer(easy, CURLOPT_WRITEDATA, context))
         codes.append(ccurl_set_callback(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
@@ -152,13 +153,12 @@ final class CurlTransfer {
     }
 
     /// Verification of the peer and of its name. Both are always on; nothing in the settings reaches them.
-    private func trust() -> [CURLcode] {
+    private func trust(_ authorityAge: Int) -> [CURLcode] {
         var codes = [
             ccurl_set_long(easy, CURLOPT_SSL_VERIFYPEER, 1),
             ccurl_set_long(easy, CURLOPT_SSL_VERIFYHOST, 2),
             ccurl_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)),
-            // Kept authorities would be memory held for a connection a minute, and a replaced file would not be noticed.
-            ccurl_set_long(easy, CURLOPT_CA_CACHE_TIMEOUT, 0),
+            ccurl_set_long(easy, CURLOPT_CA_CACHE_TIMEOUT, authorityAge),
         ]
         switch settings.trust.location {
         case .file(let path):

@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 import Platform
 
 /// HTTPS with libcurl's multi interface on the loop: libcurl says which sockets and which timer it waits for, the loop tells it when they are ready.
@@ -33,6 +34,8 @@ public actor CurlTransport: HTTPTransport {
     private let loop: any EventLoop
     private let settings: CurlSettings
     private let held: Held
+    private let monotonic: @Sendable () -> Int64
+    private var authorities = AuthorityFile()
     private var handles: [UInt64: UnsafeMutableRawPointer] = [:]
     private var lastNumber: UInt64 = 0
     private var isPrepared = false
@@ -41,10 +44,20 @@ public actor CurlTransport: HTTPTransport {
 
     /// - Throws: `UplinkError.library` when libcurl cannot be used.
     public init(loop: any EventLoop, settings: CurlSettings) throws(UplinkError) {
+        try self.init(loop: loop, settings: settings) {
+            var time = timespec()
+            clock_gettime(CLOCK_MONOTONIC, &time)
+            return Int64(time.tv_sec)
+        }
+    }
+
+    /// - Parameter monotonic: seconds, for the age of authorities.
+    init(loop: any EventLoop, settings: CurlSettings, monotonic: @escaping @Sendable () -> Int64) throws(UplinkError) {
         guard CurlLibrary.code == CURLE_OK else { throw .library("libcurl cannot be set up (curl \(CurlLibrary.code.rawValue))") }
         guard let multi = curl_multi_init() else { throw .library("libcurl gives no multi handle") }
         self.loop = loop
         self.settings = settings
+        self.monotonic = monotonic
         held = Held(multi: multi)
     }
 
@@ -77,7 +90,7 @@ public actor CurlTransport: HTTPTransport {
         }
         let transfer: CurlTransfer
         do throws(TransportFailure) {
-            transfer = try CurlTransfer(request, settings)
+            transfer = try CurlTransfer(request, settings, authorityAge: authorityAge())
         } catch {
             continuation.resume(returning: .failure(error))
             return
@@ -87,6 +100,12 @@ public actor CurlTransport: HTTPTransport {
         handles[number] = transfer.easy
         let code = curl_multi_add_handle(multi, transfer.easy)
         if code != CURLM_OK { end(transfer, .failure(TransportFailure(.other, String(cString: curl_multi_strerror(code))))) }
+    }
+
+    /// A connection that the other side lets go between two batches must not cost the parsing of a whole bundle each time.
+    private func authorityAge() -> Int {
+        guard case .file(let path) = settings.trust.location else { return 0 }
+        return authorities.greatestAge(AuthorityFile.Stamp(path: path), now: monotonic())
     }
 
     /// Gives up what is in flight and closes every connection.

@@ -17,6 +17,8 @@ enum Daemon {
         do {
             // A peer that hangs up is an error of a call, not the end of the process.
             signal(SIGPIPE, SIG_IGN)
+            // What the loader and the configuration's parser have touched is needed once only, and must not add to what the work needs.
+            ProcessMemory.release()
             let loop = try EpollLoop()
             let log = try Log(sink: makeSink(), threshold: configuration.logLevel.threshold) { [unowned loop] in loop.now }
             let outcome = Outcome()
@@ -87,7 +89,7 @@ enum Daemon {
             wallClock: .system(marker: configuration.clockSource.marker), log: log,
             leds: configuration.indicators == .terminal ? TerminalOutput() : DarkOutput(),
             layout: configuration.indicators == .terminal ? .full : .none,
-            random: { SystemRandomNumberGenerator() })
+            releaseMemory: { ProcessMemory.release() }, random: { SystemRandomNumberGenerator() })
     }
 
     /// How the daemon ends. Touched on the loop's thread alone.

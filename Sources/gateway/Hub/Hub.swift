@@ -22,12 +22,16 @@ actor Hub {
         let log: Log
         let leds: any LEDOutput
         let layout: LEDLayout
+        /// Gives memory of the process back, when nothing has happened for a while.
+        var releaseMemory: @Sendable () -> Void = {}
         /// Makes a generator of random numbers.
         let random: @Sendable () -> any RandomNumberGenerator & Sendable
     }
 
     /// How often an unsynchronised clock is looked at again.
     private static let clockInterval = Duration.seconds(10)
+    /// For how long nothing must have been stored or settled before memory is given back.
+    private static let quietTime = Duration.seconds(5)
 
     let configuration: Configuration
     let parts: Parts
@@ -41,6 +45,7 @@ actor Hub {
 
     private var clockTimer: TimerID?
     private var awayTimer: TimerID?
+    private var quietTimer: TimerID?
     private var synchronised = false
     private var running = false
     private var refreshing = false
@@ -91,6 +96,7 @@ actor Hub {
         running = false
         if let clockTimer { parts.loop.cancel(clockTimer) }
         if let awayTimer { parts.loop.cancel(awayTimer) }
+        if let quietTimer { parts.loop.cancel(quietTimer) }
         for agent in agents.values { await agent.stop() }
         await uplink?.stop()
         await store?.close()
@@ -186,6 +192,23 @@ actor Hub {
             uplink?.assumeIsolated { $0.setEntries(queued.map(QueuedEntry.init)) }
         }
         refresh()
+        awaitQuiet()
+    }
+
+    /// After the start, a catch-up or a batch: what only that needed is given back.
+    private func awaitQuiet() {
+        if let quietTimer { parts.loop.cancel(quietTimer) }
+        quietTimer = parts.loop.schedule(after: Self.quietTime) { [weak self] in
+            self?.assumeIsolated { $0.giveMemoryBack() }
+        }
+    }
+
+    private func giveMemoryBack() {
+        quietTimer = nil
+        parts.loop.spawn {
+            await self.store?.releaseMemory()
+            self.parts.releaseMemory()
+        }
     }
 
     private func lineChanged() {

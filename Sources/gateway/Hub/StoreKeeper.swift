@@ -118,6 +118,9 @@ actor StoreKeeper {
         try await guarded { try await $0.auditTrail() }
     }
 
+    /// Lets go of what the outbox keeps in memory to be quick.
+    func releaseMemory() async { await outbox?.releaseMemory() }
+
     /// Ends the books cleanly. Changes that are on their way are written first.
     func close() async {
         closed = true

@@ -45,6 +45,30 @@ struct WholeSystemTests {
         try deliverEverything(.init(seed: 7, mtu: mtu), within: .seconds(3_600))
     }
 
+    @Test("memory is given back when nothing has been stored or settled for five seconds, once, and never while deliveries follow each other")
+    func memoryAtRest() throws {
+        let world = try World(.init(seed: 31, backlog: 2_000), recording: recording)
+        try world.loop.run {
+            let hub = world.hub(world.configuration())
+            try await hub.start()
+            try await world.loop.sleep(for: .seconds(6))
+            #expect(world.releases.withLock { $0.count } == 1, "after the start")
+            await world.collar.start()
+            await world.collar.stopProducing()
+            #expect(try await world.wait(.seconds(3_600)) { await world.everythingIsAccountedFor() })
+            try await world.loop.sleep(for: .seconds(600))
+            let releases = world.releases.withLock { $0 }
+            let deliveries = await world.backend.windows.values.map(\.at)
+            let last = try #require(deliveries.max())
+            #expect(releases.filter { $0 > last }.count == 1, "after the last delivery")
+            for release in releases.dropFirst() {
+                #expect(!deliveries.contains { $0 <= release && release < $0 + .seconds(5) }, "amid deliveries, at \(release)")
+            }
+            await hub.stop()
+            await world.collar.stop()
+        }
+    }
+
     @Test("sequences wrap at 2^32 in the middle of a backlog and nothing is lost")
     func wrap() throws {
         try deliverEverything(.init(seed: 8, backlog: 400, firstSequence: 4_294_967_096), within: .seconds(3_600))

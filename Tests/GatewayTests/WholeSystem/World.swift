@@ -33,6 +33,8 @@ final class World: Sendable {
     let options: Options
     /// How many hubs there were: each life of a process has randomness of its own.
     private let lives = Mutex<UInt64>(0)
+    /// When memory was given back.
+    let releases = Mutex<[BootInstant]>([])
 
     init(_ options: Options, recording: Recording) throws {
         self.options = options
@@ -79,7 +81,8 @@ final class World: Sendable {
         let wall = wallClock ?? WallClock { WallTime(seconds: 1_790_000_000 + loop.now.nanoseconds / 1_000_000_000, synchronised: true) }
         return Hub(configuration: configuration, parts: Hub.Parts(
             loop: loop, storage: loop, transport: backend, links: { _ in VirtualLinks(loop: loop, collar: collar) }, wallClock: wall, log: log,
-            leds: NoLEDs(), layout: .full, random: { SplitMix64(seed: seed &+ 2) }))
+            leds: NoLEDs(), layout: .full, releaseMemory: { [weak self] in self?.releases.withLock { $0.append(loop.now) } },
+            random: { SplitMix64(seed: seed &+ 2) }))
     }
 
     /// Waits, in virtual time, until `condition` holds.
