@@ -56,7 +56,8 @@ let package = Package(
         .testTarget(name: "IndicatorsTests", dependencies: ["Indicators", "Platform"], swiftSettings: strict),
         .testTarget(name: "SimulationTests", dependencies: ["Simulation", "Platform"], swiftSettings: strict),
         .testTarget(name: "GatewayTests",
-                    dependencies: ["gateway", "Simulation", "Platform", "Radio", "Outbox", "Uplink", "Indicators"], swiftSettings: strict),
+                    dependencies: ["gateway", "simulated-collar", "Simulation", "Platform", "Radio", "Outbox", "Uplink", "Indicators", "CMisbehavingDisk"],
+                    swiftSettings: strict),
     ],
     cxxLanguageStandard: .cxx17
 )

@@ -3,7 +3,7 @@
 /// A value without I/O: it counts queued entries and reservations, keeps the line of the devices that wait, and hands out places in
 /// turn. A place is reserved before anything is read from a device, so that what was read always has somewhere to go. At most
 /// `total` places are used, at most `collars` of them by collars; no owner holds more collar places than their
-/// equal share while a collar of another owner waits (invariant I3).
+/// equal share while a collar of another owner waits (invariant I3), nor the last one that an owner without any may come to need.
 public struct Places: Sendable {
     /// The right to enqueue one entry of one device.
     public struct Reservation: Sendable, Hashable {
@@ -30,6 +30,7 @@ public struct Places: Sendable {
     private let total: Int
     private let collars: Int
     private var owners: Int
+    private var expected: Set<String> = []
     private var entries: [Holder: Int] = [:]
     private var reservations: Set<Reservation> = []
     private var line: [Waiting] = []
@@ -43,6 +44,12 @@ public struct Places: Sendable {
         collars = settings.collarPlaces
         self.owners = owners
     }
+
+    /// Owners who have a collar: for each of them who holds no collar place one is kept, where others have their share already.
+    ///
+    /// An entry cannot be taken back: without this, one owner whose entries are not delivered could have filled all places before another's
+    /// collar came.
+    public mutating func keepOne(for owners: Set<String>) { expected = owners }
 
     /// The number of configured owners has changed.
     public mutating func setOwners(_ count: Int) { owners = count }
@@ -116,10 +123,11 @@ public struct Places: Sendable {
         guard used < total else { return false }
         guard waiting.kind == .collar else { return true }
         guard usedByCollars < collars else { return false }
-        // Counted over owners who wait, not over those who are configured: what nobody asks for need not stay empty.
-        let anotherWaits = line.contains { $0.kind == .collar && $0.owner != waiting.owner }
-        if !anotherWaits { return true }
         let share = max(1, collars / max(1, owners))
-        return held { $0.kind == .collar && $0.owner == waiting.owner } < share
+        if held({ $0.kind == .collar && $0.owner == waiting.owner }) < share { return true }
+        // Beyond the share, counted over owners who wait, not over those who are configured: what nobody asks for need not stay empty, but for one.
+        if line.contains(where: { $0.kind == .collar && $0.owner != waiting.owner }) { return false }
+        let without = expected.count { owner in owner != waiting.owner && held { $0.kind == .collar && $0.owner == owner } == 0 }
+        return usedByCollars + without < collars
     }
 }

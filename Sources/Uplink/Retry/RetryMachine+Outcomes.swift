@@ -10,6 +10,8 @@ extension RetryMachine {
         if let failure { actions.append(.tell(.failed(failure))) }
         if let error, count < outcomes.count {
             postpone(attempt, now)
+            // An entry that could not make way stays, and with it each of its parts: they are tried again.
+            if case .quarantine(let id, _, _) = outcomes[count] { entries.change(id) { $0.condemned = [:] } }
             actions.append(.tell(.storageFailed(owner: owner, entry: outcomes[count].id, receipt: Self.receipt(outcomes[count]), error)))
             return actions
         }

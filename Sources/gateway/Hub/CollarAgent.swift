@@ -32,6 +32,12 @@ actor CollarAgent {
 
     /// Entries that one pass stores at the most; what is left is the next wake-up's work.
     private static let passLimit = 32
+    /// Reads that brought nothing although the collar said that it holds the range; after so many of them in one pass it contradicts itself.
+    private static let fruitlessLimit = 3
+    /// How long a collar may be busy on one link. A new link ends whatever it believes to be doing.
+    private static let busyLimit = Duration.seconds(60)
+    /// How long a collar rests whose windows the outbox did not take: reading them again at each heartbeat would empty its battery.
+    private static let refusalRest = Duration.seconds(60)
 
     let device: Configuration.Collar
     private let source: any LinkSource
@@ -46,7 +52,14 @@ actor CollarAgent {
     private var current: CollarConnection?
     private var linkTask: Task<Void, Never>?
     private var linkEnded: CheckedContinuation<Void, Never>?
+    /// The link that is up, or is being set up, has ended.
+    private var linkIsOver = false
+    /// Links in a row that brought nothing.
     private var failedLinks = 0
+    /// Since when the collar has answered nothing but that it is busy.
+    private var busySince: BootInstant?
+    /// Not before this moment is anything read.
+    private var restUntil: BootInstant?
 
     private var wanted = false
     private var working = false
@@ -56,9 +69,9 @@ actor CollarAgent {
     private var clock = CollarClock()
     /// Whether the collar's clock was looked at on this link.
     private var clockChecked = false
-    /// The clear that the collar refused for good on this link.
-    private var givenUp: PendingClear?
-    /// The highest `next` that the collar announced in the log of the books.
+    /// The clear that the collar refused for good on this link, and why.
+    private var givenUp: (clear: PendingClear, why: String)?
+    /// A log and the highest `next` that the collar announced in it.
     private var announced: (log: UInt32, next: UInt64)?
     private var books: CollarBooks?
 
@@ -94,6 +107,8 @@ actor CollarAgent {
         while !Task.isCancelled {
             do {
                 let link = try await source.nextLink()
+                // Who stopped the agent while the link was on its way here has found none to close.
+                try Task.checkCancellation()
                 try await hold(link)
             } catch is CancellationError {
                 return
@@ -111,6 +126,7 @@ actor CollarAgent {
     private func hold(_ link: consuming Link) async throws {
         enter(.linking)
         report.awaySince = nil
+        linkIsOver = false
         defer {
             connection = nil
             current = nil
@@ -138,16 +154,21 @@ actor CollarAgent {
             await connection.close()
             throw error
         }
+        // It may have ended between its last answer and now; then nobody will say so again.
+        guard !linkIsOver else { return }
         self.connection = connection
-        failedLinks = 0
         clockChecked = false
         givenUp = nil
+        busySince = nil
         enter(.linked)
         services.log(.info, .deviceLinked, "\(device.name) is linked", LogField("DEVICE", device.serial))
         services.onEvent(.linked)
         wake()
         await withCheckedContinuation { linkEnded = $0 }
         services.log(.info, .deviceAway, "\(device.name) is away", LogField("DEVICE", device.serial))
+        // A place that is kept for a collar that is away would be kept from the others, perhaps for ever.
+        waitsForPlace = false
+        await services.places.leave(device: device.serial)
     }
 
     private func received(_ event: CollarEvent) {
@@ -161,6 +182,7 @@ actor CollarAgent {
         case .silent:
             services.log(.warning, .deviceFault, "\(device.name): no heartbeat on a link that is up; the link is given up", LogField("DEVICE", device.serial))
         case .closed:
+            linkIsOver = true
             linkEnded?.resume()
             linkEnded = nil
             connection = nil
@@ -184,6 +206,12 @@ actor CollarAgent {
         wake()
     }
 
+    /// The hub's own clock was set: the collar's is looked at again.
+    func clockWasSet() {
+        clockChecked = false
+        wake()
+    }
+
     /// Reads what there is, however little.
     func flush() {
         trigger.demand()
@@ -196,27 +224,45 @@ actor CollarAgent {
             guard await hasWork() else { continue }
             do {
                 try await pass(connection)
-                report.lastError = nil
+                failedLinks = 0
+                busySince = nil
+                report.lastError = refusedClear
             } catch let error as CollarError {
                 note(error)
-                // Busy passes by itself. After anything else the state of the link is uncertain: a new one reconciles.
-                if error.code != .busy { await connection.close() }
+                // Busy passes by itself, or with the link. After anything else the state of the link is uncertain: a new one reconciles.
+                if error.code != .busy || isBusyForLong() { await connection.close() }
             } catch {
                 note(error)
+                if let refused = error as? ChangeRefused, refused.refusal.code != .noPlace { restUntil = services.loop.now + Self.refusalRest }
             }
-            if report.state == .reading { enter(report.hold == nil ? .linked : .held) }
+            let isUp = self.connection === connection
+            if isUp, report.state == .reading { enter(report.hold == nil ? .linked : .held) }
+            // The link may have gone while the pass asked for a place.
+            if !isUp { waitsForPlace = false }
             if !waitsForPlace { await services.places.leave(device: device.serial) }
         }
         working = false
+    }
+
+    private func isBusyForLong() -> Bool {
+        let since = busySince ?? services.loop.now
+        busySince = since
+        return services.loop.now - since >= Self.busyLimit
+    }
+
+    /// The clear that was refused for good, as long as it stands.
+    private var refusedClear: String? {
+        givenUp.flatMap { $0.clear == report.pendingClear ? "clear-refused: \($0.why)" : nil }
     }
 
     /// Whether a wake-up is worth asking the collar: the heartbeat's figures are a hint for that and for nothing else.
     private func hasWork() async -> Bool {
         guard clockChecked, let books, let status = report.status, status.log == books.log else { return true }
         if waitsForPlace { return true }
+        if let clear = report.pendingClear, clear != givenUp?.clear { return true }
         // Only a restart with another configuration ends a hold; a new link or log is looked at all the same.
         if report.hold != nil { return false }
-        if let clear = report.pendingClear, clear != givenUp { return true }
+        if let restUntil, services.loop.now < restUntil { return false }
         if report.checkpoint == nil || !books.unreported.isEmpty { return true }
         if SequenceNumber.unwrap(status.oldest, near: books.checkpoint) > books.checkpoint { return true }
         if SequenceNumber.unwrap(status.next, near: books.checkpoint) < books.checkpoint { return true }
@@ -231,15 +277,17 @@ actor CollarAgent {
         heard(status)
         try await loadBooks()
         try await lookAtClock(connection, status)
-        try await clearSettled(connection)
+        try await clearSettled(connection, status)
         let draining = await services.isDraining()
         guard needsReading(draining: draining) else { return }
+        trigger.begin(draining: draining, now: services.loop.now)
         var stored = 0
+        var fruitless = 0
         while stored < Self.passLimit {
-            switch planner.step(status: status, books: books, ownersLost: ownersLost, formerNext: announced.map(\.next)) {
+            switch planner.step(status: status, books: books, ownersLost: ownersLost, formerNext: formerNext) {
             case .rest:
                 setHold(nil)
-                trigger.stored(leaving: 0, now: services.loop.now)
+                trigger.stored(0, leaving: 0, now: services.loop.now)
                 return
             case .hold(let reason):
                 setHold(reason)
@@ -253,20 +301,28 @@ actor CollarAgent {
             case .read(let order):
                 setHold(nil)
                 guard trigger.isDue(draining: draining, now: services.loop.now) || stored > 0 && report.unread >= trigger.batchWindows else { return }
-                guard let more = try await read(order, connection, status: status) else { return }
+                guard let outcome = try await read(order, connection, status: status) else { return }
                 stored += 1
-                trigger.stored(leaving: report.unread, now: services.loop.now)
-                if !more {
+                let reached = books.map { max($0.checkpoint, order.first) - order.first } ?? 0
+                trigger.stored(reached, leaving: report.unread, now: services.loop.now)
+                fruitless = outcome == .nothing ? fruitless + 1 : 0
+                guard fruitless < Self.fruitlessLimit else {
+                    throw CollarError(.unexpectedResult, "it says that it holds window \(order.first) of log \(order.log), and does not when it is read")
+                }
+                if outcome != .whole {
                     status = try await connection.status()
                     heard(status)
                 }
             }
             try await loadBooks()
-            try await clearSettled(connection)
+            try await clearSettled(connection, status)
         }
         // More than one pass may do: the next wake-up goes on.
         wanted = true
     }
+
+    /// The highest `next` that the collar announced in the log of the books.
+    private var formerNext: UInt64? { announced.flatMap { $0.log == books?.log ? $0.next : nil } }
 
     private func needsReading(draining: Bool) -> Bool {
         guard let books, let status = report.status, status.log == books.log, books.unreported.isEmpty, books.owner == device.owner else { return true }
@@ -285,18 +341,20 @@ actor CollarAgent {
                 : .beginLog(device: device.serial, log: beginning.log, base: beginning.base, formerEnd: beginning.formerEnd)
         ]
         changes += beginning.assignments.map { .assign(device: device.serial, log: beginning.log, from: $0.first, owner: $0.owner) }
-        announced = nil
         clock.logChanged()
+        if let withheld = beginning.withheld {
+            guard try await store(withheld, status: status, after: changes) else { return false }
+        } else {
+            try await make(changes)
+        }
+        // Not before: until the books are written, what was announced of the former log is all that tells how far it went.
+        announced = (beginning.log, beginning.base + UInt64(status.held))
         if beginning.wentBack {
             services.log(.error, .logBegun, "\(device.name): the numbers of log \(beginning.log) went back; it is treated as a new log", LogField("DEVICE", device.serial))
         } else {
             services.log(.info, .logBegun, "\(device.name) writes log \(beginning.log)", LogField("DEVICE", device.serial))
         }
-        guard let withheld = beginning.withheld else {
-            try await make(changes)
-            return true
-        }
-        return try await store(withheld, status: status, after: changes)
+        return true
     }
 
     /// Stores a report of gaps.
@@ -312,19 +370,29 @@ actor CollarAgent {
         changes.append(.enqueue(WindowBatch(
             device: device.serial, owner: gaps.owner, log: gaps.log, first: gaps.next, body: [], gaps: gaps.gaps,
             received: services.wallClock.read().seconds, clock: label.text, next: gaps.next)))
-        logGaps(gaps.gaps)
         defer { place.giveBack() }
         try await make(changes)
+        logGaps(gaps.gaps)
         return true
+    }
+
+    /// How a read ended that may be followed by another.
+    private enum ReadOutcome {
+        case whole
+        /// The collar stopped on the way: it has to say anew what it holds.
+        case cut
+        /// The same, and nothing came.
+        case nothing
     }
 
     /// Reads one range and stores what came of it.
     ///
-    /// - Returns: `nil` when the pass must end; whether the range came whole otherwise.
-    private func read(_ order: ReadOrder, _ connection: CollarConnection, status: BetaMetrics) async throws -> Bool? {
+    /// - Returns: `nil` when no place is free; the pass ends and goes on when one is.
+    private func read(_ order: ReadOrder, _ connection: CollarConnection, status: BetaMetrics) async throws -> ReadOutcome? {
         // The place comes before the request: what is read can always be stored.
         guard let place = await reserve(for: order.owner) else { return nil }
         defer { place.giveBack() }
+        try checkUp(connection)
         enter(.reading)
         let count = min(order.count, await services.batchLimit(order.owner))
         let read = try await connection.read(log: order.log, first: SequenceNumber.wire(order.first), count: UInt32(count))
@@ -338,16 +406,22 @@ actor CollarAgent {
         }
         let kept = batches.prefix(1 + places.count)
         if !kept.isEmpty {
-            for batch in kept { logGaps(batch.gaps) }
             try await make(kept.map { .enqueue($0) })
+            for batch in kept { logGaps(batch.gaps) }
+            failedLinks = 0
             services.onEvent(.stored)
         }
         switch read.end {
-        case .complete, .unreadable: return true
-        case .notHeld, .wrongLog: return false
-        case .busy: return nil
+        case .complete, .unreadable: return .whole
+        case .notHeld, .wrongLog: return kept.isEmpty ? .nothing : .cut
+        case .busy: throw CollarError(.busy, "the collar reads for itself, or believes to be read")
         case .interrupted(let error): throw error
         }
+    }
+
+    /// A pass outlives its link while the disk is slow. What it finds afterwards says nothing about the link that came next.
+    private func checkUp(_ connection: CollarConnection) throws(CollarError) {
+        guard self.connection === connection else { throw CollarError(.linkClosed, "the link ended during a pass") }
     }
 
     private func reserve(for owner: String) async -> PlaceBroker.Place? {
@@ -359,8 +433,10 @@ actor CollarAgent {
     // MARK: Clearing
 
     /// Lets the collar forget what is settled.
-    private func clearSettled(_ connection: CollarConnection) async throws {
-        guard let clear = report.pendingClear, clear != givenUp else { return }
+    private func clearSettled(_ connection: CollarConnection, _ status: BetaMetrics) async throws {
+        guard let clear = report.pendingClear, clear != givenUp?.clear else { return }
+        // Where numbers went back they name other windows now than those that were settled.
+        if let books, SyncPlanner.wentBack(status, books) { return }
         switch try await ClearProcedure(clear: clear).run(connection) {
         case .cleared:
             services.log(.debug, .collarCleared, "\(device.name): cleared through \(clear.through)", LogField("DEVICE", device.serial))
@@ -370,9 +446,10 @@ actor CollarAgent {
         case .later: break
         case .refused(let why):
             services.log(.error, .clearRefused, "\(device.name): the clear through \(clear.through) was refused: \(why)", LogField("DEVICE", device.serial))
-            report.lastError = "clear-refused: \(why)"
             try await make([.clearRefused(device: device.serial, log: clear.log, through: clear.through)])
-            givenUp = report.pendingClear
+            try checkUp(connection)
+            if let refused = report.pendingClear { givenUp = (refused, why) }
+            report.lastError = refusedClear
         }
     }
 
@@ -411,6 +488,7 @@ actor CollarAgent {
         let isSet = status.flags.contains(.clockIsSet)
         clock.compared(device: isSet ? status.time : nil, hub: hub)
         guard !clockChecked else { return }
+        try checkUp(connection)
         clockChecked = true
         guard hub.synchronised, let seconds = UInt32(exactly: hub.seconds), !isSet || abs(Int64(status.time) - hub.seconds) > 2 else { return }
         switch try await connection.setTime(seconds) {

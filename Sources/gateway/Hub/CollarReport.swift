@@ -44,6 +44,7 @@ extension CollarHold: CustomStringConvertible {
         switch (self, other) {
         case (.backlogUndecided(let left, _), .backlogUndecided(let right, _)): left == right
         case (.formerOwnerUnknown(let left), .formerOwnerUnknown(let right)): left == right
+        case (.ownerGone(let left), .ownerGone(let right)): left == right
         default: false
         }
     }
@@ -54,6 +55,9 @@ extension CollarHold: CustomStringConvertible {
         case .backlogUndecided(let former, let unread):
             let who = former.map { "owner changed from \"\($0)\"" } ?? "the books that said whose its windows are were lost"
             return "\(who) and \(unread) windows are unread: set backlog = \"former\", \"new\" or \"skip\" for this collar and restart the gateway"
+        case .ownerGone(let owner):
+            return "the next windows were recorded for \"\(owner)\", who is not configured: configure that owner again, or set backlog = \"skip\" "
+                + "to leave them unread, and restart the gateway"
         case .formerOwnerUnknown(let former):
             let who = former.map { "its former owner \"\($0)\" is not configured" } ?? "no former owner is known"
             return "backlog = \"former\", but \(who): configure that owner, or set backlog = \"new\" or \"skip\", and restart the gateway"

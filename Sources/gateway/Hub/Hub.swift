@@ -26,6 +26,8 @@ actor Hub {
         var releaseMemory: @Sendable () -> Void = {}
         /// Makes a generator of random numbers.
         let random: @Sendable () -> any RandomNumberGenerator & Sendable
+        /// The bounds of the outbox, and the disk under it.
+        var outbox = OutboxSettings()
     }
 
     /// How often an unsynchronised clock is looked at again.
@@ -72,12 +74,15 @@ actor Hub {
         let board = IndicatorBoard(loop: parts.loop, output: parts.leds, layout: parts.layout)
         self.board = board
         await board.set(.starting)
+        guard running else { return }
         let owners = Set(configuration.owners.map(\.key))
         let store = StoreKeeper(
-            loop: parts.loop, storage: parts.storage, directory: configuration.outboxDirectory, owners: owners, log: parts.log, random: parts.random
+            loop: parts.loop, storage: parts.storage, directory: configuration.outboxDirectory, settings: parts.outbox, owners: owners, log: parts.log, random: parts.random
         ) { [weak self] in self?.assumeIsolated { $0.storeChanged() } }
         self.store = store
-        broker = PlaceBroker(loop: parts.loop, places: Places(owners: owners.count)) { [weak self] device in
+        var places = Places(parts.outbox, owners: owners.count)
+        places.keepOne(for: Set(configuration.collars.map(\.owner)))
+        broker = PlaceBroker(loop: parts.loop, places: places) { [weak self] device in
             self?.assumeIsolated { $0.wake(device) }
         } onLineChanged: { [weak self] in
             self?.assumeIsolated { $0.lineChanged() }
@@ -85,6 +90,8 @@ actor Hub {
         uplink = try makeUplink(store)
         try makeAgents(owners, store: store)
         await store.open()
+        // A stop may have come while the disk was busy.
+        guard running else { return }
         for agent in agents.values { await agent.start() }
         await uplink?.flush(.start)
         watchClock()
@@ -232,7 +239,7 @@ actor Hub {
     /// Whether an owner's entries leave the queue, or none is there.
     private func isDraining(_ owner: String) async -> Bool {
         let lane = await uplink?.lanes.first { $0.owner == owner }
-        return lane?.lastError == nil
+        return lane.map { $0.queued == 0 || $0.lastError == nil } ?? true
     }
 
     private func batchLimit(_ owner: String) -> Int {
@@ -257,7 +264,11 @@ actor Hub {
         guard !synchronised, parts.wallClock.read().synchronised else { return }
         synchronised = true
         parts.log(.notice, .clockSet, "the clock has been set")
-        parts.loop.spawn { await self.uplink?.clockChanged() }
+        let agents = Array(agents.values)
+        parts.loop.spawn {
+            await self.uplink?.clockChanged()
+            for agent in agents { await agent.clockWasSet() }
+        }
         refresh()
     }
 

@@ -13,7 +13,8 @@ struct PassTrigger: Sendable {
 
     private var unread: UInt64 = 0
     private var unreadSince: BootInstant?
-    private var demanded = false
+    /// How many of the unread windows, from the oldest on, somebody wants now: those that were there when they asked.
+    private var demanded: UInt64 = 0
 
     init(batchWindows: Int, batchAge: Duration) {
         self.batchWindows = UInt64(batchWindows)
@@ -25,22 +26,30 @@ struct PassTrigger: Sendable {
         self.unread = unread
         if unread == 0 {
             unreadSince = nil
-            demanded = false
-        } else if unreadSince == nil {
-            unreadSince = now
+            demanded = 0
+        } else {
+            if unreadSince == nil { unreadSince = now }
+            if demanded == .max { demanded = unread }
         }
     }
 
     /// Somebody wants what is there now, however little it is (a flush).
     mutating func demand() {
-        demanded = true
+        // Before anything was announced it is not known how much there is.
+        demanded = unread == 0 ? .max : unread
     }
 
-    /// A pass stored everything up to a point; what the collar holds beyond it counts as announced now.
-    mutating func stored(leaving unread: UInt64, now: BootInstant) {
+    /// A pass begins. If it does so for the age of the windows, it reads all that there are, in however many batches the backend wants them.
+    mutating func begin(draining: Bool, now: BootInstant) {
+        guard draining, let since = unreadSince, now - since >= batchAge else { return }
+        demanded = max(demanded, unread)
+    }
+
+    /// A pass stored `count` windows, everything up to a point; what the collar holds beyond it counts as announced now.
+    mutating func stored(_ count: UInt64, leaving unread: UInt64, now: BootInstant) {
         self.unread = unread
         unreadSince = unread > 0 ? now : nil
-        demanded = demanded && unread >= batchWindows
+        demanded = unread == 0 ? 0 : demanded - min(count, demanded)
     }
 
     /// Whether a pass should start.
@@ -48,7 +57,7 @@ struct PassTrigger: Sendable {
     /// - Parameter draining: whether entries leave the queue, or none is there.
     func isDue(draining: Bool, now: BootInstant) -> Bool {
         guard unread > 0, let since = unreadSince else { return false }
-        if demanded || unread >= batchWindows { return true }
+        if demanded > 0 || unread >= batchWindows { return true }
         return draining && now - since >= batchAge
     }
 }

@@ -75,7 +75,10 @@ actor StoreKeeper {
             logOpening(report)
             try await setAsideDamaged(report, in: outbox)
             try await applyOwners(to: outbox)
-            snapshot = try await outbox.snapshot()
+            let found = try await outbox.snapshot()
+            // Somebody else's act may have met a fault meanwhile, and another opening is due.
+            guard self.outbox === outbox else { return }
+            snapshot = found
             failures = 0
             state = .open
             onChange()
@@ -165,10 +168,25 @@ actor StoreKeeper {
     private func bringBack(_ snapshot: OutboxSnapshot) {
         let count = min(snapshot.freeCollarPlaces, unsealed.count, settings.changeLimit)
         guard count > 0 else { return }
-        let changes = unsealed.prefix(count).map { Change.release($0) }
+        let ids = Array(unsealed.prefix(count))
+        let changes = ids.map { Change.release($0) }
         unsealed.removeFirst(count)
-        // One that is refused (its place went to somebody else meanwhile) stays sealed until the next start.
-        loop.spawn { _ = try? await self.commit(changes) }
+        loop.spawn { await self.release(ids, changes) }
+    }
+
+    /// One whose place went to somebody else meanwhile waits for the next. After a fault the opening finds anew what waits.
+    private func release(_ ids: [EntryID], _ changes: [Change]) async {
+        guard let outcomes = try? await commit(changes) else { return }
+        var again: [EntryID] = []
+        for (id, outcome) in zip(ids, outcomes) {
+            guard case .refused(let refusal) = outcome else { continue }
+            if refusal.code == .noPlace {
+                again.append(id)
+            } else {
+                log(.error, .ownersChanged, "entry \(id) stays sealed: \(refusal)", LogField("ENTRY", id), LogField("CODE", refusal.code.rawValue))
+            }
+        }
+        unsealed = again + unsealed
     }
 
     /// Runs an act on the open outbox, and takes a failure of the disk for what it is.

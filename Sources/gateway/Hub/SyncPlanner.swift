@@ -38,6 +38,8 @@ enum CollarHold: Sendable, Equatable {
     case backlogUndecided(former: String?, unread: UInt64)
     /// The backlog is the former owner's, who is not configured.
     case formerOwnerUnknown(former: String?)
+    /// The next windows were recorded for an owner who is not configured any more.
+    case ownerGone(String)
 }
 
 /// Windows to read, as one entry.
@@ -122,10 +124,15 @@ struct SyncPlanner: Sendable {
             return begin(status, former: .known(books.owner), formerEnd: formerNext, wentBack: false)
         }
         let next = SequenceNumber.unwrap(status.next, near: books.checkpoint)
-        if next < books.checkpoint {
+        if Self.wentBack(status, books) {
             return begin(status, former: .known(books.owner), formerEnd: nil, wentBack: true)
         }
         return advance(status, books: books, oldest: next - min(UInt64(status.held), next), next: next)
+    }
+
+    /// Whether the numbers of the log in the books went back, which the profile rules out: they name other windows than before.
+    static func wentBack(_ status: BetaMetrics, _ books: CollarBooks) -> Bool {
+        status.log == books.log && SequenceNumber.unwrap(status.next, near: books.checkpoint) < books.checkpoint
     }
 
     /// Who had the collar before its log begins in the books.
@@ -180,8 +187,19 @@ struct SyncPlanner: Sendable {
             guard !gaps.isEmpty else { return .rest }
             return .report(GapReport(log: status.log, gaps: gaps, owner: owner, next: next, assignment: nil))
         }
-        let end = min(next, books.boundary(after: start) ?? next, start + UInt64(batchWindows))
+        let stretch = min(next, books.boundary(after: start) ?? next)
+        guard configuredOwners.contains(owner) else { return ownerGone(owner, books, stretch: stretch) }
+        let end = min(stretch, start + UInt64(batchWindows))
         return .read(ReadOrder(log: status.log, first: start, count: Int(end - start), gaps: gaps, owner: owner))
+    }
+
+    /// The windows up to `stretch` belong to somebody who is not configured any more: they could not be stored for anybody.
+    private func ownerGone(_ owner: String, _ books: CollarBooks, stretch: UInt64) -> SyncStep {
+        // They can be left unread, and who comes next may report it; but nobody else's can they become.
+        let reporter = books.owner(of: stretch)
+        guard backlog == .skip, configuredOwners.contains(reporter) else { return .hold(.ownerGone(owner)) }
+        let gap = SequenceGap(log: books.log, first: books.checkpoint, count: stretch - books.checkpoint, reason: .withheld)
+        return .report(GapReport(log: books.log, gaps: [gap], owner: reporter, next: stretch, assignment: nil))
     }
 
     /// The collar got another owner since its books were written: the boundary is what it calls `next` at this first contact.

@@ -37,7 +37,21 @@ struct PassTriggerTests {
         trigger.announced(unread: 3, now: start)
         trigger.demand()
         #expect(trigger.isDue(draining: false, now: start))
-        trigger.stored(leaving: 1, now: start)
+        trigger.stored(3, leaving: 1, now: start)
+        #expect(!trigger.isDue(draining: true, now: start))
+    }
+
+    @Test("a flush reads in as many batches as it takes all that was there, and no window that came later")
+    func demandBeyondABatch() {
+        var trigger = trigger
+        trigger.demand()
+        trigger.announced(unread: 300, now: start)
+        for left: UInt64 in [172, 44] {
+            trigger.stored(128, leaving: left, now: start)
+            #expect(trigger.isDue(draining: false, now: start))
+        }
+        trigger.announced(unread: 46, now: start)
+        trigger.stored(44, leaving: 2, now: start)
         #expect(!trigger.isDue(draining: true, now: start))
     }
 
@@ -45,9 +59,31 @@ struct PassTriggerTests {
     func leftover() {
         var trigger = trigger
         trigger.announced(unread: 130, now: start)
-        trigger.stored(leaving: 2, now: start + .seconds(50))
+        trigger.stored(128, leaving: 2, now: start + .seconds(50))
         #expect(!trigger.isDue(draining: true, now: start + .seconds(61)))
         #expect(trigger.isDue(draining: true, now: start + .seconds(110)))
+    }
+
+    @Test("a pass for the windows' age reads all of them, in batches as small as the backend wants them")
+    func smallBatches() {
+        var trigger = trigger
+        trigger.announced(unread: 60, now: start)
+        let later = start + .seconds(60)
+        trigger.begin(draining: true, now: later)
+        trigger.stored(20, leaving: 40, now: later)
+        #expect(trigger.isDue(draining: true, now: later))
+        trigger.stored(20, leaving: 21, now: later)
+        trigger.stored(20, leaving: 1, now: later)
+        #expect(!trigger.isDue(draining: true, now: later))
+    }
+
+    @Test("a pass for a full batch leaves what is less than one, while nothing drains")
+    func fullBatchesOnly() {
+        var trigger = trigger
+        trigger.announced(unread: 130, now: start)
+        trigger.begin(draining: false, now: start + .seconds(90))
+        trigger.stored(128, leaving: 2, now: start + .seconds(90))
+        #expect(!trigger.isDue(draining: false, now: start + .seconds(90)))
     }
 
     @Test("an empty collar never makes a pass due")

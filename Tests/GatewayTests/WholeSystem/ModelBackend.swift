@@ -45,6 +45,14 @@ actor ModelBackend: HTTPTransport {
     var contestedWindows: Set<UInt32> = []
     /// No connection at all.
     var isAway = false
+    /// Owners whose requests get no connection.
+    private var awayOwners: Set<String> = []
+    /// The most windows of one request; more are answered with 413.
+    private var limit = Int.max
+    /// How many more requests get a connection.
+    private var accepting = Int.max
+    /// Requests are taken and never answered.
+    private var isMute = false
     private(set) var windows: [WindowKey: Stored] = [:]
     private(set) var gaps: [WindowKey: (reason: String, at: BootInstant)] = [:]
     private(set) var duplicates = 0
@@ -65,6 +73,10 @@ actor ModelBackend: HTTPTransport {
     }
 
     func set(away: Bool) { isAway = away }
+    func set(away owners: Set<String>) { awayOwners = owners }
+    func set(limit: Int) { self.limit = limit }
+    func set(accepting: Int) { self.accepting = accepting }
+    func set(mute: Bool) { isMute = mute }
     func set(faults: Faults) { self.faults = faults }
     func set(contestsKeys: Bool) { self.contestsKeys = contestsKeys }
     func set(contestedWindows: Set<UInt32>) { self.contestedWindows = contestedWindows }
@@ -72,9 +84,15 @@ actor ModelBackend: HTTPTransport {
     func send(_ request: HTTPRequest) async throws(TransportFailure) -> HTTPResponse {
         do { try await loop.sleep(for: .milliseconds(40)) } catch { throw TransportFailure(.cancelled, "given up") }
         requests += 1
-        if isAway || happens(faults.refused) { throw TransportFailure(.refused, "connection refused") }
+        while isMute {
+            do { try await loop.sleep(for: .seconds(1)) } catch { throw TransportFailure(.cancelled, "given up") }
+        }
+        let owner = (request.header("Hub-Owner") ?? "").filter { $0 != "\"" }
+        accepting -= 1
+        if accepting < 0 || isAway || awayOwners.contains(owner) || happens(faults.refused) { throw TransportFailure(.refused, "connection refused") }
         if happens(faults.unavailable) { return HTTPResponse(status: 503, contentType: "text/plain", retryAfter: "5", body: []) }
         if happens(faults.portal) { return HTTPResponse(status: 200, contentType: "text/html", body: Array("<html>Log in</html>".utf8)) }
+        if request.body.count > limit.multipliedReportingOverflow(by: 322).partialValue, limit != .max { return HTTPResponse(status: 413, body: []) }
         let response = take(request)
         if happens(faults.answerLost) { throw TransportFailure(.connectionLost, "reset") }
         if response.status == 200, happens(faults.foreignReceipt) {

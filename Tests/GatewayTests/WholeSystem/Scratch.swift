@@ -23,6 +23,24 @@ func removeTree(_ path: String) {
     rmdir(path)
 }
 
+/// Copies the files of one directory into a new one.
+func copyDirectory(_ from: String, to: String) throws {
+    guard mkdir(to, 0o700) == 0 else { throw SystemError.last("mkdir", subject: to) }
+    guard let directory = opendir(from) else { throw SystemError.last("opendir", subject: from) }
+    defer { closedir(directory) }
+    while let entry = readdir(directory) {
+        let name = withUnsafeBytes(of: &entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        var status = stat()
+        guard lstat("\(from)/\(name)", &status) == 0, status.st_mode & S_IFMT == S_IFREG, !name.hasSuffix(".token") else { continue }
+        let source = Descriptor(owning: clinux_open("\(from)/\(name)", O_RDONLY | O_CLOEXEC, 0))
+        let target = Descriptor(owning: clinux_open("\(to)/\(name)", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600))
+        guard source.raw >= 0, target.raw >= 0 else { throw SystemError.last("open", subject: name) }
+        while let bytes = try source.read(upTo: 1 << 20), !bytes.isEmpty {
+            guard write(target.raw, bytes, bytes.count) == bytes.count else { throw SystemError.last("write", subject: name) }
+        }
+    }
+}
+
 /// Writes a file that only its owner can read.
 func writeSecret(_ text: String, to path: String) throws {
     let raw = clinux_open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)

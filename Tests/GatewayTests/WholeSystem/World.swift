@@ -22,10 +22,22 @@ final class World: Sendable {
         var mtu: UInt16 = 517
         var heartbeat = Duration.seconds(5)
         var windowsPerSecond: Int?
+        /// The backlog of a second collar, "C-2" of ben; without one there is one collar.
+        var secondBacklog: Int?
+    }
+
+    /// One life of the hub: what a kill takes away with it.
+    struct Life: Sendable {
+        let hub: Hub
+        let disk: SlowDisk
+        let links: [String: VirtualLinks]
+        let directory: String
     }
 
     let loop = VirtualLoop()
     let collar: SimulatedCollar
+    /// All of them, by serial number.
+    let collars: [String: SimulatedCollar]
     let backend: ModelBackend
     let directory: String
     let log: Log
@@ -48,6 +60,14 @@ final class World: Sendable {
         configuration.heartbeatInterval = options.heartbeat
         configuration.windowsPerSecond = options.windowsPerSecond
         collar = SimulatedCollar(configuration, recording: recording, loop: loop)
+        if let backlog = options.secondBacklog {
+            configuration.serial = "C-2"
+            configuration.seed = options.seed &+ 77
+            configuration.backlog = backlog
+            collars = ["C-1": collar, "C-2": SimulatedCollar(configuration, recording: recording, loop: loop)]
+        } else {
+            collars = ["C-1": collar]
+        }
         backend = ModelBackend(loop: loop, owners: ["ann": "token-ann", "ben": "token-ben"], seed: options.seed &+ 1, faults: options.backendFaults)
         let loop = loop
         log = Log(sink: lines, threshold: .debug, budget: LogBudget(capacity: 1 << 30)) { loop.now }
@@ -56,33 +76,64 @@ final class World: Sendable {
 
     deinit { removeTree(directory) }
 
-    /// A configuration with one collar, or with `owner` as its owner.
-    func configuration(owner: String = "ann", backlog: Configuration.Backlog? = nil, owners: [String] = ["ann", "ben"]) -> Configuration {
+    /// A configuration with `owner` as the owner of the first collar; `second` is the second one's, if there is one.
+    func configuration(
+        owner: String = "ann", backlog: Configuration.Backlog? = nil, owners: [String] = ["ann", "ben"], second: String = "ben", directory outbox: String? = nil
+    ) -> Configuration {
         let profile = CollarProfile()
+        let devices = [("front", "C-1", owner, backlog), ("back", "C-2", second, nil)].prefix(collars.count)
         return Configuration(
             owners: owners.map { .init(key: $0, tokenFile: "\(directory)/\($0).token", patient: nil) },
-            collars: [.init(
-                name: "front", serial: "C-1", owner: owner, link: .socket(path: "unused"), backlog: backlog, awayAfter: .seconds(86_400),
-                security: .none, service: profile.service, heartbeat: profile.heartbeat, windows: profile.windows, control: profile.control)],
+            collars: devices.map { name, serial, owner, backlog in .init(
+                name: name, serial: serial, owner: owner, link: .socket(path: "unused"), backlog: backlog, awayAfter: .seconds(86_400),
+                security: .none, service: profile.service, heartbeat: profile.heartbeat, windows: profile.windows, control: profile.control) },
             uplink: .init(
                 base: "https://backend.invalid", fhirBase: nil, caFile: nil, pin: nil, connectTimeout: .seconds(10), requestTimeout: .seconds(60),
                 lowSpeedLimit: 100, lowSpeedTime: .seconds(30), flushInterval: .seconds(120), backoff: .seconds(30), holdMax: .seconds(900)),
-            outboxDirectory: directory, controlSocket: "unused", sync: .init(batchWindows: 128, batchAge: .seconds(60)), clockSource: .always,
+            outboxDirectory: outbox ?? directory, controlSocket: "unused", sync: .init(batchWindows: 128, batchAge: .seconds(60)), clockSource: .always,
             indicators: .none, logLevel: .debug, settings: [])
     }
 
     func hub(_ configuration: Configuration, wallClock: WallClock? = nil) -> Hub {
-        let life = lives.withLock { lives in
+        life(configuration, wallClock: wallClock).hub
+    }
+
+    /// A hub with everything that a kill takes away with it.
+    ///
+    /// - Parameters:
+    ///   - vfs: the disk under its outbox.
+    ///   - tamper: what becomes of each PDU of a collar on its way to the hub.
+    func life(
+        _ configuration: Configuration, wallClock: WallClock? = nil, disk: SlowDisk? = nil, vfs: String? = nil, tamper: VirtualLinks.Tamper? = nil,
+        settings: OutboxSettings = .init()
+    ) -> Life {
+        let number = lives.withLock { lives in
             lives += 1
             return lives
         }
-        let (loop, collar, seed) = (loop, collar, options.seed &+ 1_000 &* life)
+        let (loop, seed) = (loop, options.seed &+ 1_000 &* number)
         // Wall time follows the virtual boot clock, so that a collar's clock and the hub's agree.
         let wall = wallClock ?? WallClock { WallTime(seconds: 1_790_000_000 + loop.now.nanoseconds / 1_000_000_000, synchronised: true) }
-        return Hub(configuration: configuration, parts: Hub.Parts(
-            loop: loop, storage: loop, transport: backend, links: { _ in VirtualLinks(loop: loop, collar: collar) }, wallClock: wall, log: log,
-            leds: NoLEDs(), layout: .full, releaseMemory: { [weak self] in self?.releases.withLock { $0.append(loop.now) } },
-            random: { SplitMix64(seed: seed &+ 2) }))
+        let storage = disk ?? SlowDisk(loop: loop, seed: seed, slowest: .zero)
+        var settings = settings
+        settings.vfs = vfs
+        let links = collars.mapValues { VirtualLinks(loop: loop, collar: $0, tamper: tamper) }
+        let hub = Hub(configuration: configuration, parts: Hub.Parts(
+            loop: loop, storage: storage, transport: backend, links: { links[$0.serial] ?? VirtualLinks(loop: loop, collar: self.collar) },
+            wallClock: wall, log: log, leds: NoLEDs(), layout: .full,
+            releaseMemory: { [weak self] in self?.releases.withLock { $0.append(loop.now) } }, random: { SplitMix64(seed: seed &+ 2) }, outbox: settings))
+        return Life(hub: hub, disk: storage, links: links, directory: configuration.outboxDirectory)
+    }
+
+    /// Ends a hub as SIGKILL does: nothing of it runs on. What its disk held at this moment is in the directory that comes back; the old one
+    /// stays locked by the dead.
+    func kill(_ life: Life) async throws -> String {
+        life.disk.freeze()
+        for links in life.links.values { await links.end() }
+        for collar in collars.values { await collar.dropLink() }
+        let copy = "\(directory)/life-\(lives.withLock { $0 })"
+        try copyDirectory(life.directory, to: copy)
+        return copy
     }
 
     /// Waits, in virtual time, until `condition` holds.
@@ -100,36 +151,50 @@ final class World: Sendable {
         await unaccounted(limit: 1).isEmpty
     }
 
-    /// Windows that the collar produced and the backend knows nothing of.
+    /// Windows that a collar produced and the backend knows nothing of.
     func unaccounted(limit: Int = 10) async -> [String] {
-        let books = await collar.books()
-        var missing: [String] = []
         let (windows, gaps) = (await backend.windows, await backend.gaps)
-        for range in books.logs {
-            for sequence in range.sequences {
-                let key = ModelBackend.WindowKey(device: "C-1", log: range.log, sequence: sequence)
-                if windows[key] == nil, gaps[key] == nil { missing.append("\(range.log)/\(sequence)") }
-                if missing.count >= limit { return missing }
+        var missing: [String] = []
+        for (serial, collar) in collars.sorted(by: { $0.key < $1.key }) {
+            for range in await collar.books().logs {
+                for sequence in range.sequences {
+                    let key = ModelBackend.WindowKey(device: serial, log: range.log, sequence: sequence)
+                    if windows[key] == nil, gaps[key] == nil { missing.append("\(range.log)/\(sequence)") }
+                    if missing.count >= limit { return missing }
+                }
             }
         }
         return missing
     }
 
+    /// What to look at when something never arrived.
+    func explanation(of hub: Hub) async -> String {
+        let lines = lines.records.suffix(40).map { "\($0.event.name) \($0.message)" }
+        return "never accounted for: \(await unaccounted()); \(await hub.status().json.encoded())\n\(lines.joined(separator: "\n"))"
+    }
+
     /// Holds the invariants against the books of both ends.
     func checkInvariants(sourceLocation: SourceLocation = #_sourceLocation) async {
-        let books = await collar.books()
         let (windows, gaps) = (await backend.windows, await backend.gaps)
         for (key, stored) in windows {
-            let original = await collar.window(log: key.log, sequence: key.sequence)
+            let original = await collars[key.device]?.window(log: key.log, sequence: key.sequence)
             #expect(stored.bytes == original, "window \(key.log)/\(key.sequence) was altered", sourceLocation: sourceLocation)
         }
-        for clear in books.clears {
-            guard let range = books.logs.first(where: { $0.log == clear.log }) else { continue }
-            for sequence in range.sequences {
-                let key = ModelBackend.WindowKey(device: "C-1", log: clear.log, sequence: sequence)
-                let settled = [windows[key]?.at, gaps[key]?.at].compactMap { $0 }.min()
-                #expect(settled.map { $0 <= clear.at } ?? false, "window \(clear.log)/\(sequence) was cleared before it was settled", sourceLocation: sourceLocation)
-                if sequence == clear.through { break }
+        for (serial, collar) in collars {
+            let books = await collar.books()
+            // Each is looked at once, at the first clear that covers it.
+            var checked: [UInt32: UInt32] = [:]
+            for clear in books.clears {
+                guard let range = books.logs.first(where: { $0.log == clear.log }) else { continue }
+                let start = checked[clear.log] ?? range.first
+                guard Int32(bitPattern: clear.through &+ 1 &- start) > 0 else { continue }
+                for sequence in range.sequences.dropFirst(Int(start &- range.first)) {
+                    let key = ModelBackend.WindowKey(device: serial, log: clear.log, sequence: sequence)
+                    let settled = [windows[key]?.at, gaps[key]?.at].compactMap { $0 }.min()
+                    #expect(settled.map { $0 <= clear.at } ?? false, "window \(clear.log)/\(sequence) was cleared before it was settled", sourceLocation: sourceLocation)
+                    if sequence == clear.through { break }
+                }
+                checked[clear.log] = clear.through &+ 1
             }
         }
         #expect(await backend.violations.isEmpty, sourceLocation: sourceLocation)
