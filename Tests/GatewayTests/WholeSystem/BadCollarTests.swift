@@ -65,6 +65,24 @@ struct BadCollarTests {
         }
     }
 
+    @Test("a window that the collar says it holds and never sends is reported unreadable after passes on three links, and holds up no other")
+    func neverSent() throws {
+        let world = try World(.init(seed: 46, backlog: 200), recording: recording)
+        try world.loop.run {
+            let hub = world.life(world.configuration(), tamper: { pdu in
+                // The sequence is in the first four bytes of the value.
+                Self.isWindow(pdu) && Array(pdu[3..<7]) == [50, 0, 0, 0] ? nil : pdu
+            }).hub
+            try await hub.start()
+            #expect(try await world.wait(.seconds(1_800)) { await world.everythingIsAccountedFor() })
+            #expect(await world.backend.gaps.filter { $0.value.reason == "unreadable" }.map(\.key.sequence) == [50])
+            #expect(await world.collar.books().links >= UnsentWindow.limit)
+            await world.checkInvariants()
+            await hub.stop()
+            await world.collar.stop()
+        }
+    }
+
     /// theengs/gateway#264: a unit that counts as active and delivers nothing until somebody starts it anew.
     @Test("a collar that is busy for ever gets another link now and then, which may free it", arguments: [UInt8(1), 5])
     func busyForEver(opcode: UInt8) throws {
