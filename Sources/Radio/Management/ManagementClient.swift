@@ -28,6 +28,8 @@ public actor ManagementClient {
     private var completions: [ManagementMachine.Token: @Sendable (ManagementMachine.Outcome) -> Void] = [:]
     private var outgoing: [[UInt8]] = []
     private var watchesWritable = false
+    private var pending: [ManagementMachine.Action] = []
+    private var isPerforming = false
     private var onReport: (@Sendable (Report) -> Void)?
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -88,26 +90,33 @@ public actor ManagementClient {
 
     // MARK: Parts
 
+    /// What is asked for from within a report comes after what the report was part of.
     private func perform(_ actions: [ManagementMachine.Action]) {
-        for action in actions {
-            switch action {
-            case .send(let packet):
-                outgoing.append(packet)
-                flush()
-            case .startTimer(let lane, let duration):
-                if let former = timers[lane] { loop.cancel(former) }
-                timers[lane] = loop.schedule(after: duration) { self.assumeIsolated { $0.fired(lane) } }
-            case .cancelTimer(let lane):
-                if let timer = timers.removeValue(forKey: lane) { loop.cancel(timer) }
-            case .finished(let token, let outcome):
-                completions.removeValue(forKey: token)?(outcome)
-            case .event(let index, let event):
-                onReport?(.event(index, event))
-            case .malformed(let fault):
-                onReport?(.malformed(fault))
-            case .unexpectedAnswer(let opcode, let index, let status):
-                onReport?(.unexpectedAnswer(opcode, index, status))
-            }
+        pending += actions
+        guard !isPerforming else { return }
+        isPerforming = true
+        defer { isPerforming = false }
+        while !pending.isEmpty { perform(pending.removeFirst()) }
+    }
+
+    private func perform(_ action: ManagementMachine.Action) {
+        switch action {
+        case .send(let packet):
+            outgoing.append(packet)
+            flush()
+        case .startTimer(let lane, let duration):
+            if let former = timers[lane] { loop.cancel(former) }
+            timers[lane] = loop.schedule(after: duration) { self.assumeIsolated { $0.fired(lane) } }
+        case .cancelTimer(let lane):
+            if let timer = timers.removeValue(forKey: lane) { loop.cancel(timer) }
+        case .finished(let token, let outcome):
+            completions.removeValue(forKey: token)?(outcome)
+        case .event(let index, let event):
+            onReport?(.event(index, event))
+        case .malformed(let fault):
+            onReport?(.malformed(fault))
+        case .unexpectedAnswer(let opcode, let index, let status):
+            onReport?(.unexpectedAnswer(opcode, index, status))
         }
     }
 
@@ -161,6 +170,11 @@ public actor ManagementClient {
         socket = nil
         outgoing = []
         perform(machine.close())
+        // From within a report it would come before what the machine has just said.
+        _ = loop.schedule(at: loop.now) { self.assumeIsolated { $0.ended(error) } }
+    }
+
+    private func ended(_ error: BluetoothError) {
         let report = onReport
         onReport = nil
         report?(.closed(error))

@@ -1,7 +1,7 @@
 /// The management channel as a value: commands in, packets out, answers matched, events in their order. No I/O, no clock.
 ///
 /// One command at a time is with the kernel, the others wait in their order. Three kinds have a place of their own, or a pairing could never end: Pair
-/// Device and Disconnect are answered only when it is over, and what a pairing asks in between must be answered meanwhile.
+/// Device is answered only when it is over, Disconnect and Unpair Device when the link is down, and what a pairing asks must be answered meanwhile.
 public struct ManagementMachine: Sendable {
     /// Names one command from `submit` to its outcome.
     public struct Token: Sendable, Hashable {
@@ -20,7 +20,7 @@ public struct ManagementMachine: Sendable {
             switch opcode {
             case .userConfirmationReply, .userConfirmationNegativeReply, .userPasskeyReply, .userPasskeyNegativeReply, .cancelPairDevice: self = .replies
             case .pairDevice: self = .pairing
-            case .disconnect: self = .disconnecting
+            case .disconnect, .unpairDevice: self = .disconnecting
             default: self = .ordinary
             }
         }
@@ -84,7 +84,7 @@ public struct ManagementMachine: Sendable {
     /// each have 2 s.
     public static func patience(for opcode: ManagementOpcode) -> Duration {
         switch opcode {
-        case .disconnect: .seconds(40)
+        case .disconnect, .unpairDevice: .seconds(40)
         case .pairDevice: .seconds(75)
         case .setPowered: .seconds(30)
         default: .seconds(10)
