@@ -129,9 +129,7 @@ extension ControllerMachine {
 
     mutating func settingsChanged(_ settings: ManagementSettings) -> [ControllerAction] {
         guard case .active(var active) = phase else { return [] }
-        active.information = ControllerInformation(
-            address: active.information.address, bluetoothVersion: active.information.bluetoothVersion,
-            manufacturer: active.information.manufacturer, supported: active.information.supported, current: settings)
+        active.information.current = settings
         phase = .active(active)
         // While the set-up is under way they change by its own steps.
         guard active.isReady, !settings.isSuperset(of: Self.wanted) || !settings.isDisjoint(with: Self.unwanted) else { return [] }

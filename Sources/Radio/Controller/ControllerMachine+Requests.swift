@@ -33,7 +33,8 @@ extension ControllerMachine {
     /// Ends the device's link. The kernel makes it again while the device is on its list: take it off first, with `devicesChanged`, where that is not wanted.
     public mutating func disconnect(_ address: BluetoothAddress) -> [ControllerAction] { enqueue([.disconnect(address)]) }
 
-    /// Begins a scan beside the pending connections; its end is an event, after about 10 s or after `endScan`.
+    /// Begins a scan beside the pending connections; its end is an event: after about 10 s, after `endScan`, or as soon as
+    /// the kernel has heard one of its devices and connects it.
     public mutating func beginScan() -> [ControllerAction] {
         guard case .active(var active) = phase, active.isReady else { return [.event(.scanEnded(heard: 0, failure: .notPowered))] }
         guard active.scan == nil else { return [] }

@@ -122,6 +122,10 @@ extension ControllerMachine {
             return []
         case (.audit, .information(let information)):
             return settingsChanged(information.current) + retryRefused()
+        case (_, .settings(let settings)):
+            active.information.current = settings
+            phase = .active(active)
+            return []
         case (.startScan, _):
             return [.startTimer(.scan, policy.scanLimit)]
         default:

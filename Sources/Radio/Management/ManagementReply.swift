@@ -1,5 +1,5 @@
 /// What Read Controller Information says.
-public struct ControllerInformation: Sendable, Hashable {
+public struct ControllerInformation: Sendable, Hashable, CustomStringConvertible {
     /// Least significant octet first, all zero while the controller has none.
     public let address: [UInt8]
     /// The version of the Core specification as HCI numbers it: 6 is 4.0, 9 is 5.0.
@@ -7,7 +7,7 @@ public struct ControllerInformation: Sendable, Hashable {
     /// The manufacturer's number among the assigned ones.
     public let manufacturer: UInt16
     public let supported: ManagementSettings
-    public let current: ManagementSettings
+    public internal(set) var current: ManagementSettings
 
     public init(address: [UInt8], bluetoothVersion: UInt8, manufacturer: UInt16, supported: ManagementSettings, current: ManagementSettings) {
         self.address = address
@@ -19,6 +19,11 @@ public struct ControllerInformation: Sendable, Hashable {
 
     /// The controller's public address.
     public var publicAddress: BluetoothAddress? { BluetoothAddress(octets: address, kind: .public) }
+
+    public var description: String {
+        let name = publicAddress?.description ?? "no address"
+        return "\(name), HCI version \(bluetoothVersion), manufacturer \(manufacturer), settings 0x\(hexadecimalDigits(UInt64(current.rawValue), count: 8))"
+    }
 }
 
 /// What the kernel's management interface can do.
