@@ -83,7 +83,18 @@ extension ControllerMachine {
     /// Nothing can be done for now.
     mutating func wait(_ absence: ControllerAbsence, for pause: Duration) -> [ControllerAction] {
         let left = leave()
-        phase = .waiting
-        return left + [.event(.unavailable(absence)), .startTimer(.retry, pause)]
+        let index: ControllerIndex? = switch absence {
+        case .none, .notFound, .removed: nil
+        case .blocked(let index), .notPermitted(let index), .reset(let index), .recovering(let index, _): index
+        }
+        phase = .waiting(for: index)
+        return left + unavailable(absence) + [.startTimer(.retry, pause)]
+    }
+
+    /// Tells why nothing can be done, unless that is known.
+    mutating func unavailable(_ absence: ControllerAbsence) -> [ControllerAction] {
+        guard self.absence != absence else { return [] }
+        self.absence = absence
+        return [.event(.unavailable(absence))]
     }
 }

@@ -103,17 +103,17 @@ extension ControllerMachine {
     /// Under its number is another controller now, or the same after a reset: nothing of what was set holds.
     private mutating func replaced(_ index: ControllerIndex) -> [ControllerAction] {
         channels = []
-        return [.event(.unavailable(.reset(index)))] + search()
+        return unavailable(.reset(index)) + search()
     }
 
     private mutating func indexRemoved(_ index: ControllerIndex) -> [ControllerAction] {
         switch phase {
         case .active(let active) where active.index == index:
             channels = []
-            return [.event(.unavailable(.removed(index)))] + search()
-        case .cycling(index, _):
+            return unavailable(.removed(index)) + search()
+        case .cycling(index, _), .waiting(for: .some(index)):
             channels = []
-            return search()
+            return unavailable(.removed(index)) + search()
         case .searching(.information(_, index, let rest), let again):
             return found(.information(tag: 0, of: index, rest: rest), .refused(.invalidIndex), again: again)
         default:

@@ -16,7 +16,7 @@ extension ControllerMachine {
             // Not even the kernel answers; there is nothing to cycle.
             return wait(.none, for: policy.absencePause)
         }
-        return [.event(.unavailable(.recovering(active.index, trouble)))] + cycle(active.index)
+        return unavailable(.recovering(active.index, trouble)) + cycle(active.index)
     }
 
     private mutating func cycle(_ index: ControllerIndex) -> [ControllerAction] {
@@ -36,7 +36,7 @@ extension ControllerMachine {
     /// Switches the controller off and sets it up anew; it is no trouble, and leads to no exit.
     public mutating func powerCycle() -> [ControllerAction] {
         guard case .active(let active) = phase else { return [] }
-        return [.event(.unavailable(.reset(active.index)))] + cycle(active.index)
+        return unavailable(.reset(active.index)) + cycle(active.index)
     }
 
     /// A connection was refused as busy (EBUSY of connect, status Busy): the connector saw it, or a command here.

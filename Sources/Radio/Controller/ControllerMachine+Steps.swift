@@ -48,6 +48,7 @@ extension ControllerMachine {
         guard case .active(var active) = phase, active.queue.isEmpty, !active.isReady else { return [] }
         active.isReady = true
         phase = .active(active)
+        absence = nil
         return [
             .event(.ready(active.index, active.information)), .startTimer(.audit, policy.auditInterval), .startTimer(.steady, policy.steadyPeriod),
         ]
@@ -142,7 +143,7 @@ extension ControllerMachine {
         guard case .active(var active) = phase else { return [] }
         switch status {
         case .invalidIndex:
-            return [.event(.unavailable(.removed(active.index)))] + search()
+            return unavailable(.removed(active.index)) + search()
         case .rfkilled:
             return wait(.blocked(active.index), for: policy.absencePause)
         case .permissionDenied:

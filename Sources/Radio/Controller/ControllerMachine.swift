@@ -40,8 +40,8 @@ public struct ControllerMachine: Sendable {
         case stopped
         /// → active, waiting, exiting; each of its commands has a timeout. `again`: a controller came meanwhile.
         case searching(Search, again: Bool)
-        /// Until `retry` fires or an index is added. → searching
-        case waiting
+        /// Until `retry` fires, an index is added, or the controller that is waited for is removed. → searching
+        case waiting(for: ControllerIndex?)
         /// → waiting, searching, cycling
         case active(Active)
         /// Set Powered off is with the kernel. → searching, exiting
@@ -74,6 +74,8 @@ public struct ControllerMachine: Sendable {
     var unheardScans = 0
     /// Kinds of trouble that a power cycle was tried against and that are not known to be cured.
     var tried: Set<String> = []
+    /// What was told last of why nothing can be done; told once for each change.
+    var absence: ControllerAbsence?
     /// Replays of the set-up after a reset, since the controller last worked for a while.
     var resets = 0
     /// Devices whose keys were taken from the kernel, and with them their place on its list as soon as their link is down.

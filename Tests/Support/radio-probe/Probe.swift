@@ -2,12 +2,21 @@ import Glibc
 import Platform
 import Radio
 
+/// What the probe is run for.
+enum Mode: String {
+    /// Goes through the scenes.
+    case scenes
+    /// Keeps the links until it is killed.
+    case hold
+    /// Waits until the controller is removed and another one is there.
+    case replacement
+}
+
 /// What is seen of a real kernel, as conditions with a bound on the time that they may take.
 actor Probe {
     nonisolated let loop: any EventLoop
     let addresses: [BluetoothAddress]
-    /// Keeps the links instead of going through the scenes, until it is killed.
-    let holds: Bool
+    let mode: Mode
     var held: [GATTClient] = []
     var securities: [BluetoothAddress: LinkSecurity] = [:]
     let router: L2CAPRouter
@@ -20,8 +29,8 @@ actor Probe {
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    init(loop: any EventLoop, addresses: [BluetoothAddress], holds: Bool) {
-        self.holds = holds
+    init(loop: any EventLoop, addresses: [BluetoothAddress], mode: Mode) {
+        self.mode = mode
         self.loop = loop
         self.addresses = addresses
         router = L2CAPRouter(loop: loop)
@@ -46,17 +55,21 @@ actor Probe {
         guard await expect("the controller is ready", within: .seconds(20), { if case .ready = $0 { true } else { false } }) else { return false }
         note("management \(await controller.version?.description ?? "unknown")")
         for address in addresses { await link(address, "is linked by the kernel") }
-        if holds {
-            note("HOLDING")
+        switch mode {
+        case .scenes:
+            await reacceptance(addresses[0])
+            await scan()
+            await refusedPairing(addresses[1])
+            await pairing(addresses[0])
+            await dialling(addresses[2])
+            await powerCycle()
+        case .hold:
             for address in addresses { try await held.append(client(of: address)) }
+            note("HOLDING")
             try await loop.sleep(for: .seconds(3_600))
+        case .replacement:
+            await replacement()
         }
-        await reacceptance(addresses[0])
-        await scan()
-        await refusedPairing(addresses[1])
-        await pairing(addresses[0])
-        await dialling(addresses[2])
-        await powerCycle()
         await controller.stop()
         await listener.stop()
         note(failures == 0 ? "ALL SEEN" : "\(failures) NOT SEEN")

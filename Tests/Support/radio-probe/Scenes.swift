@@ -88,6 +88,16 @@ extension Probe {
         for address in addresses { await link(address, "is linked after the power cycle") }
     }
 
+    /// The controller is taken away by whoever runs the probe, as soon as it says so, and another one is given.
+    func replacement() async {
+        events = []
+        note("REPLACE THE CONTROLLER")
+        await expect("the controller is removed", within: .seconds(30)) { if case .unavailable(.removed) = $0 { true } else { false } }
+        for address in addresses { await router.linkEnded(address) }
+        await expect("another controller is ready", within: .seconds(60)) { if case .ready = $0 { true } else { false } }
+        for address in addresses { await link(address, "is linked by the other controller") }
+    }
+
     private func raised(_ address: BluetoothAddress, _ what: String) async {
         if let error = await raise(address) { fail("\(address) \(what): \(error)") } else { note("\(address) \(what)") }
     }

@@ -2,18 +2,17 @@ import Glibc
 import Platform
 import Radio
 
-// radio-probe [--hold] ADDRESS ADDRESS ADDRESS: runs the controller and the listener for these static random addresses, checks step by step that links
-// come, come again, pair, are dialled and outlast a power cycle, and prints what it saw. Exit status 0 when all was seen. With --hold it keeps
-// the links until it is killed.
+// radio-probe MODE ADDRESS ADDRESS ADDRESS: runs the controller and the listener for these static random addresses, checks step by step that links
+// come, come again, pair, are dialled and outlast a power cycle, and prints what it saw. Exit status 0 when all was seen.
 do {
     let loop = try EpollLoop()
     let addresses = CommandLine.arguments.dropFirst().compactMap { BluetoothAddress($0, kind: .random) }
-    let holds = CommandLine.arguments.contains("--hold")
-    guard addresses.count == 3 else {
-        print("usage: radio-probe [--hold] ADDRESS ADDRESS ADDRESS")
+    let mode = CommandLine.arguments.dropFirst().first.flatMap { Mode(rawValue: $0) }
+    guard let mode, addresses.count == 3 else {
+        print("usage: radio-probe scenes|hold|replacement ADDRESS ADDRESS ADDRESS")
         exit(64)
     }
-    let probe = Probe(loop: loop, addresses: Array(addresses), holds: holds)
+    let probe = Probe(loop: loop, addresses: Array(addresses), mode: mode)
     let passed = try loop.run { try await probe.run() }
     exit(passed ? 0 : 1)
 } catch {
