@@ -12,12 +12,10 @@ public struct ConnectionParameters: Sendable, Hashable, CustomStringConvertible 
     public let supervisionTimeout: UInt16
 
     /// `nil` for a combination that is not allowed. The supervision timeout must be longer than two times the time that the peripheral may be silent, which in these units
-    /// is `latency ≤ timeout × 4 ÷ interval − 1`, the quotient rounded down.
+    /// is `latency < timeout × 4 ÷ interval − 1`. (The kernel lets pass what is just as long; a controller need not.)
     public init?(minimumInterval: UInt16, maximumInterval: UInt16, latency: UInt16, supervisionTimeout: UInt16) {
         guard minimumInterval >= 6, minimumInterval <= maximumInterval, maximumInterval <= 3_200, (10...3_200).contains(supervisionTimeout),
-              // As the kernel has it: an interval as long as the timeout is none, whatever the latency.
-              Int(maximumInterval) < Int(supervisionTimeout) * 8, latency <= 499,
-              Int(latency) <= Int(supervisionTimeout) * 4 / Int(maximumInterval) - 1
+              latency <= 499, (Int(latency) + 1) * Int(maximumInterval) < Int(supervisionTimeout) * 4
         else { return nil }
         self.minimumInterval = minimumInterval
         self.maximumInterval = maximumInterval

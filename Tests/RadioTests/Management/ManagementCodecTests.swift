@@ -183,14 +183,16 @@ struct ManagementCodecTests {
         #expect(!made(12, 3_201, 0, 3_200))
         #expect(!made(12, 24, 0, 9))
         #expect(!made(12, 24, 0, 3_201))
-        // latency ≤ 600 × 4 ÷ 160 − 1 = 14
-        #expect(made(80, 160, 14, 600))
+        // Silent for 2.8 s, 3 s and 3.2 s, with a timeout of 6 s.
+        #expect(made(80, 160, 13, 600))
+        #expect(!made(80, 160, 14, 600))
         #expect(!made(80, 160, 15, 600))
         #expect(made(6, 6, 499, 3_200))
         #expect(!made(6, 6, 500, 3_200))
         // 4 s of interval and 4 s of timeout.
         #expect(!made(6, 3_200, 0, 400))
         #expect(!made(6, 3_200, 0, 800))
+        #expect(made(6, 3_200, 0, 801))
     }
 
     @Test("opcodes, events and status codes have their names, and unknown ones their numbers")
