@@ -93,8 +93,10 @@ extension ControllerMachine {
             return done(step, reply) + proceed()
         case .unreadable:
             // It was done, and what it tells is lost; only these two are asked for what they tell.
-            let status = ManagementStatus.failed
-            if step == .connections || step == .audit { return failed(step, status) }
+            if step == .connections || step == .audit {
+                phase = .active(active)
+                return failed(step, .failed)
+            }
             active.queue.removeFirst()
             active.failures = 0
             phase = .active(active)
@@ -121,6 +123,10 @@ extension ControllerMachine {
             active.refused.remove(address)
             phase = .active(active)
             return []
+        case (.removeDevice(let address), _):
+            active.unremoved.remove(address)
+            phase = .active(active)
+            return []
         case (.audit, .information(let information)):
             return settingsChanged(information.current) + retryRefused()
         case (_, .settings(let settings)):
@@ -136,7 +142,9 @@ extension ControllerMachine {
 
     private mutating func retryRefused() -> [ControllerAction] {
         guard case .active(let active) = phase, active.isReady else { return [] }
-        return enqueue(active.refused.filter { devices[$0] != nil }.sorted { $0.description < $1.description }.map { .addDevice($0) })
+        let removals = active.unremoved.filter { devices[$0] == nil }.map { SetUpStep.removeDevice($0) }
+        let additions = active.refused.filter { devices[$0] != nil }.map { SetUpStep.addDevice($0) }
+        return enqueue((removals + additions).sorted { $0.description < $1.description })
     }
 
     private mutating func failed(_ step: SetUpStep, _ status: ManagementStatus) -> [ControllerAction] {
@@ -168,6 +176,12 @@ extension ControllerMachine {
         case .required:
             return troubled(.setUpFailed(step, status))
         case .device(let address):
+            if case .removeDevice = step {
+                // Invalid Parameters says that it is not on the list; anything else, that the hub may be linked to it.
+                if status != .invalidParameters { active.unremoved.insert(address) }
+                phase = .active(active)
+                return (status == .invalidParameters ? [] : [.event(.stepSkipped(step, status))]) + proceed()
+            }
             active.refused.insert(address)
             phase = .active(active)
             return [.event(.deviceRefused(address, status))] + proceed()

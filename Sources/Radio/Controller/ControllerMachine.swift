@@ -19,6 +19,8 @@ public struct ControllerMachine: Sendable {
         var scan: Scan?
         /// Devices that the kernel refused.
         var refused: Set<BluetoothAddress> = []
+        /// Devices that the kernel did not take off its list.
+        var unremoved: Set<BluetoothAddress> = []
     }
 
     struct Scan: Sendable {

@@ -61,17 +61,19 @@ public enum SetUpStep: Sendable, Hashable, CustomStringConvertible {
         case required
         /// The hub does without.
         case optional
-        /// It costs the device that it is about.
+        /// It costs the device that it is about, until the next check.
         case device(BluetoothAddress)
     }
 
     var weight: Weight {
         switch self {
-        case .lowEnergyOn, .brEDROff, .bondable, .ioCapability, .longTermKeys, .identityResolvingKeys, .powerOn, .powerOff, .connections: .required
-        case .advertisingOff, .discoverableOff, .connectableOff, .secureConnections, .systemConfiguration, .forgetDevices, .startScan, .stopScan, .audit:
+        case .lowEnergyOn, .brEDROff, .bondable, .ioCapability, .longTermKeys, .identityResolvingKeys, .forgetDevices, .powerOn,
+             .powerOff, .connections:
+            .required
+        case .advertisingOff, .discoverableOff, .connectableOff, .secureConnections, .systemConfiguration, .startScan, .stopScan, .audit,
+             .connectionParameters, .disconnect:
             .optional
-        case .connectionParameters, .removeDevice, .disconnect: .optional
-        case .addDevice(let address): .device(address)
+        case .addDevice(let address), .removeDevice(let address): .device(address)
         }
     }
 

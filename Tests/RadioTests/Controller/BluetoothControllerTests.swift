@@ -7,12 +7,13 @@ import Testing
 @Suite("The controller on the loop")
 struct BluetoothControllerTests {
     private struct Bench {
-        let loop = VirtualLoop()
+        let loop: VirtualLoop
         let kernel: ScriptedKernel
         let controller: BluetoothController
         let reports = Recorder<BluetoothController.Report>()
 
-        init(devices: [ControllerDevice] = [ControllerDevice(address: device(1))]) throws {
+        init(devices: [ControllerDevice] = [ControllerDevice(address: device(1))], loop: VirtualLoop = VirtualLoop()) throws {
+            self.loop = loop
             let (ours, theirs) = try packetPair()
             kernel = try ScriptedKernel(descriptor: Descriptor(owning: theirs), loop: loop)
             controller = BluetoothController(channel: Descriptor(owning: ours), loop: loop, policy: ControllerPolicy(), devices: devices)
@@ -109,29 +110,53 @@ struct BluetoothControllerTests {
         try bench.finish()
     }
 
-    /// Whatever a kernel did for a while: once it behaves, the controller is ready within two minutes, every device on its list, or the exit was asked for.
-    @Test("no misbehaviour of the kernel leaves a state that waits for ever", arguments: UInt64(1)...60)
+    /// Whatever a kernel did for a while: once it behaves, the controller is ready within three minutes, with every device on its list. A process that was
+    /// asked to exit is started anew, as systemd does.
+    @Test("no misbehaviour of the kernel leaves a state that waits for ever", arguments: UInt64(1)...100)
     func chaos(seed: UInt64) throws {
-        let bench = try Bench(devices: (1...3).map { ControllerDevice(address: device($0)) })
         let random = Mutex(SplitMix64(seed: seed))
         let isWild = Mutex(true)
-        bench.kernel.intercept = { _, _ in
+        @Sendable func pick(_ range: Range<Int>) -> Int { random.withLock { Int.random(in: range, using: &$0) } }
+        let intercept: @Sendable (ManagementOpcode, ControllerIndex) -> ScriptedKernel.Fault? = { opcode, _ in
             guard isWild.withLock({ $0 }) else { return nil }
-            return random.withLock { random in
-                switch Int.random(in: 0..<40, using: &random) {
-                case 0: .silence
-                case 1...3: .refusal(ManagementStatus(rawValue: .random(in: 1...0x15, using: &random)))
-                case 4: .nonsense
-                default: nil
-                }
+            return switch pick(0..<200) {
+            case 0: .silence
+            // Of a removal it would mean that the device is not on the list, and be true.
+            case 1...8 where opcode == .removeDevice: .refusal(.busy)
+            case 1...8: .refusal(ManagementStatus(rawValue: UInt8(pick(1..<0x16))))
+            case 9...10: .nonsense
+            default: nil
             }
         }
-        try bench.start()
-        let controller = bench.controller
-        for _ in 0..<120 {
-            let pick = random.withLock { Int.random(in: 0..<16, using: &$0) }
-            let number = random.withLock { UInt8.random(in: 1...4, using: &$0) }
-            switch pick {
+        let loop = VirtualLoop()
+        let three = (1...3).map { ControllerDevice(address: device($0)) }
+        func begin(_ model: ModelKernel) throws -> Bench {
+            let bench = try Bench(devices: three, loop: loop)
+            bench.kernel.model = model
+            bench.kernel.intercept = intercept
+            try bench.start()
+            return bench
+        }
+        var bench = try begin(ModelKernel())
+        var readies = 0
+        var pairings = (begun: 0, ended: 0)
+        func count() {
+            readies += bench.events.filter { if case .ready = $0 { true } else { false } }.count
+            pairings.ended += bench.events.filter { if case .pairingEnded = $0 { true } else { false } }.count
+        }
+        /// A new process in place of one that is to exit.
+        func restartIfAsked() throws {
+            guard bench.reports.all.contains(where: { if case .exit = $0 { true } else { false } }) else { return }
+            bench.loop.advance(by: .seconds(200))
+            count()
+            let model = bench.kernel.model
+            try bench.finish()
+            bench = try begin(model)
+        }
+        for _ in 0..<200 {
+            let controller = bench.controller
+            let number = UInt8(pick(1..<5))
+            switch pick(0..<18) {
             case 0: bench.kernel.remove()
             case 1, 2: bench.kernel.add()
             case 3: bench.kernel.losePower()
@@ -139,30 +164,33 @@ struct BluetoothControllerTests {
             case 5: controller.assumeIsolated { $0.beginScan() }
             case 6: controller.assumeIsolated { $0.endScan() }
             case 7: controller.assumeIsolated { $0.disconnect(device(number)) }
-            case 8: controller.assumeIsolated { $0.pair(device(number)) }
+            case 8:
+                pairings.begun += 1
+                controller.assumeIsolated { $0.pair(device(number)) }
             case 9: controller.assumeIsolated { $0.unpair(device(number)) }
             case 10: controller.assumeIsolated { $0.connectionWasBusy() }
             case 11: controller.assumeIsolated { $0.devicesChanged((1...number).map { ControllerDevice(address: device($0)) }) }
             case 12: controller.assumeIsolated { $0.bondsChanged(BondKeys(longTermKeys: [longTermKey(device(number))])) }
             case 13: bench.kernel.tell(.deviceConnected, hci0, addressOctets(device(number)) + [0, 0, 0, 0, 0, 0])
-            case 14: bench.kernel.tell(ManagementEventCode(rawValue: random.withLock { .random(in: 3...0x22, using: &$0) }), hci0, addressOctets(device(number)) + [0, 0, 0, 0])
-            default: bench.loop.advance(by: .seconds(30))
+            case 14: bench.kernel.tell(ManagementEventCode(rawValue: UInt16(pick(3..<0x23))), hci0, addressOctets(device(number)) + [0, 0, 0, 0])
+            default: loop.advance(by: .seconds(30))
             }
-            bench.loop.advance(by: .milliseconds(random.withLock { Int64.random(in: 0...4_000, using: &$0) }))
+            loop.advance(by: .milliseconds(pick(0..<4_000)))
+            try restartIfAsked()
         }
         isWild.withLock { $0 = false }
         bench.kernel.add()
-        bench.loop.advance(by: .seconds(180))
-        let exited = bench.reports.all.contains { if case .exit = $0 { true } else { false } }
-        controller.assumeIsolated { $0.devicesChanged((1...3).map { ControllerDevice(address: device($0)) }) }
-        bench.loop.advance(by: .seconds(180))
-        if !exited {
-            #expect(bench.isReady)
-            #expect(bench.kernel.model.controllers[hci0]?.list == [device(1), device(2), device(3)])
-            #expect(bench.kernel.model.controllers[hci0]?.settings.contains(.powered) == true)
-        }
-        // Every scan that was begun has ended, and every pairing.
-        #expect(!controller.assumeIsolated { $0.isScanning })
+        loop.advance(by: .seconds(180))
+        try restartIfAsked()
+        bench.controller.assumeIsolated { $0.devicesChanged(three) }
+        loop.advance(by: .seconds(180))
+        #expect(bench.isReady)
+        #expect(bench.kernel.model.controllers[hci0]?.list == [device(1), device(2), device(3)])
+        #expect(bench.kernel.model.controllers[hci0]?.settings.contains(.powered) == true)
+        #expect(!bench.controller.assumeIsolated { $0.isScanning })
+        count()
+        #expect(readies > 5)
+        #expect(pairings.begun == pairings.ended)
         try bench.finish()
     }
 }

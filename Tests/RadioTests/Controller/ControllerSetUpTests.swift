@@ -135,6 +135,18 @@ struct ControllerSetUpTests {
         #expect(desk.kernel.controllers[hci0]?.list == [device(1), device(3)])
     }
 
+    @Test("an answer that cannot be read is asked for again where it matters, and does not matter elsewhere")
+    func unreadableAnswers() {
+        var desk = ControllerDesk()
+        desk.kernel.scripted = [.getConnections: [.unreadable("1 octets")], .setBondable: [.unreadable("1 octets")]]
+        desk.start()
+        #expect(desk.timers == [.retry: .seconds(2)])
+        desk.fire(.retry)
+        desk.answerAll()
+        #expect(desk.isReady)
+        #expect(desk.opcodes.filter { $0 == .getConnections }.count == 2 && desk.opcodes.filter { $0 == .setBondable }.count == 1)
+    }
+
     @Test("a device that the kernel refuses costs that device alone, and is tried again with each check")
     func refusedDevice() {
         var desk = ControllerDesk(devices: [1, 2].map { ControllerDevice(address: device($0)) })
@@ -150,6 +162,22 @@ struct ControllerSetUpTests {
         desk.fire(.audit)
         desk.answerAll()
         #expect(desk.commands == [.readControllerInformation])
+    }
+
+    @Test("a device that the kernel does not let go of is removed with the next check, and one that is not on the list is no matter")
+    func lastingDevice() {
+        var desk = ControllerDesk.ready(devices: [1, 2].map { ControllerDevice(address: device($0)) })
+        desk.kernel.scripted[.removeDevice] = [.refused(.invalidParameters), .refused(.notSupported)]
+        desk.take(desk.machine.devicesChanged([]))
+        desk.answerAll()
+        #expect(desk.events == [.stepSkipped(.removeDevice(device(2)), .notSupported)])
+        desk.forget()
+        desk.fire(.audit)
+        desk.answerAll()
+        #expect(desk.commands == [.readControllerInformation, .removeDevice(device(2))])
+        desk.fire(.audit)
+        desk.answerAll()
+        #expect(desk.commands.count == 3)
     }
 
     @Test("no right to manage, and a radio that is switched off, are told once and tried again for as long as it takes", arguments: [

@@ -18,7 +18,7 @@ final class ScriptedKernel: @unchecked Sendable {
         /// No answer ever.
         case silence
         case refusal(ManagementStatus)
-        /// An answer that cannot be read.
+        /// It is done, and the answer cannot be read.
         case nonsense
     }
 
@@ -75,10 +75,13 @@ final class ScriptedKernel: @unchecked Sendable {
         switch intercept?(opcode, index) {
         case .silence: return
         case .refusal(let status): return tellOctets(commandStatus(opcode, index, status))
-        case .nonsense: return tellOctets(complete(opcode, index, [1]))
-        case nil: break
+        case .nonsense:
+            let parameters = reader.remainder()
+            if let command = command(opcode, parameters) { _ = model.answer(command, index) }
+            return tellOctets(complete(opcode, index, [1]))
+        case nil:
+            answer(opcode, index, reader.remainder())
         }
-        answer(opcode, index, reader.remainder())
     }
 
     private func answer(_ opcode: ManagementOpcode, _ index: ControllerIndex, _ parameters: [UInt8]) {
