@@ -40,7 +40,8 @@ public actor BluetoothController {
     /// - Throws: `BluetoothError` when the channel cannot be watched.
     public func start(onReport: @escaping @Sendable (Report) -> Void) throws {
         self.onReport = onReport
-        try client.assumeIsolated { try $0.start { report in self.assumeIsolated { $0.heard(report) } } }
+        let heard: @Sendable (ManagementClient.Report) -> Void = { report in self.assumeIsolated { $0.heard(report) } }
+        try client.assumeIsolated { try $0.start(onReport: heard) }
         perform(machine.start())
     }
 
