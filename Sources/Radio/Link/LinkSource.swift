@@ -18,8 +18,8 @@ public struct Link: ~Copyable, Sendable {
     /// The handle for the link's security and for ending the link from outside the `GATTClient` that gets the descriptor.
     ///
     /// - Throws: `BluetoothError` when there are no descriptors left.
-    public borrowing func security(on loop: any EventLoop) throws(BluetoothError) -> LinkSecurity {
-        try LinkSecurity(of: descriptor, loop: loop)
+    public borrowing func security(on loop: any EventLoop) throws(BluetoothError) -> ChannelSecurity {
+        try ChannelSecurity(of: descriptor, loop: loop)
     }
 
     /// Gives the descriptor away, to a `GATTClient`.

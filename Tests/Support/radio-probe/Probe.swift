@@ -10,6 +10,10 @@ enum Mode: String {
     case hold
     /// Waits until the controller is removed and another one is there.
     case replacement
+    /// Pairs with the first device, which shows the passkey 123456.
+    case passkey
+    /// Finds, pairs with and keeps the first device, which advertises at private addresses.
+    case privacy
 }
 
 /// What is seen of a real kernel, as conditions with a bound on the time that they may take.
@@ -18,7 +22,7 @@ actor Probe {
     let addresses: [BluetoothAddress]
     let mode: Mode
     var held: [GATTClient] = []
-    var securities: [BluetoothAddress: LinkSecurity] = [:]
+    var securities: [BluetoothAddress: ChannelSecurity] = [:]
     let router: L2CAPRouter
     var controller: BluetoothController?
     var listener: L2CAPListener?
@@ -46,15 +50,22 @@ actor Probe {
         try await listener.start { link in router.assumeIsolated { _ = $0.deliver(link) } }
         var policy = ControllerPolicy()
         policy.absencePause = .seconds(2)
+        if mode == .passkey {
+            policy.ioCapability = .keyboardOnly
+            policy.devicePasskeys = [addresses[0]: 123_456]
+        }
         policy.systemConfiguration = [.autoConnectTimeout(milliseconds: 4_000)] + SystemConfigurationValue.connection(.rest)
         let controller = BluetoothController(
-            channel: try ManagementClient.openControlChannel(), loop: loop, policy: policy, devices: addresses.map { ControllerDevice(address: $0) })
+            channel: try ManagementClient.openControlChannel(), loop: loop, policy: policy,
+            devices: mode == .privacy ? [] : addresses.map { ControllerDevice(address: $0) })
         self.controller = controller
         try await controller.start { report in self.assumeIsolated { $0.note(report) } }
 
         guard await expect("the controller is ready", within: .seconds(20), { if case .ready = $0 { true } else { false } }) else { return false }
         note("management \(await controller.version?.description ?? "unknown")")
-        for address in addresses { await link(address, "is linked by the kernel") }
+        if mode != .privacy {
+            for address in addresses { await link(address, "is linked by the kernel") }
+        }
         switch mode {
         case .scenes:
             await reacceptance(addresses[0])
@@ -69,6 +80,10 @@ actor Probe {
             try await loop.sleep(for: .seconds(3_600))
         case .replacement:
             await replacement()
+        case .passkey:
+            await passkey(addresses[0])
+        case .privacy:
+            await privacy(addresses[0])
         }
         await controller.stop()
         await listener.stop()
@@ -107,22 +122,30 @@ actor Probe {
     /// Raises the security of the device's next link, and uses it.
     ///
     /// - Returns: what went wrong, `nil` when nothing did.
-    func raise(_ address: BluetoothAddress) async -> (any Error)? {
+    func raise(_ address: BluetoothAddress, to level: SecurityLevel = .medium) async -> (any Error)? {
         do {
             guard let link = try await bounded(.seconds(20), { [router] in try await router.source(for: address).nextLink() }) else { return CancellationError() }
+            return await raise(link, address, to: level)
+        } catch {
+            return error
+        }
+    }
+
+    func raise(_ link: consuming Link, _ address: BluetoothAddress, to level: SecurityLevel) async -> (any Error)? {
+        do {
             let security = try link.security(on: loop)
             securities[address] = security
             let before = try await security.state()
             if before.isEncrypted { fail("\(address) is encrypted before it was asked for") }
             do {
-                try await security.raise(to: .medium)
+                try await security.raise(to: level)
                 let after = try await security.state()
                 if !after.isEncrypted { fail("\(address) is not encrypted after it was asked for") }
                 let client = GATTClient(descriptor: link.takeDescriptor(), loop: loop)
                 try await client.start { _ in }
                 _ = try await client.exchangeMTU()
                 // Once more, for a level that is reached.
-                try await security.raise(to: .medium)
+                try await security.raise(to: level)
                 await client.close("the probe has seen enough")
                 await security.close()
                 return nil

@@ -85,7 +85,7 @@ extension Probe {
         await controller?.powerCycle()
         await expect("the controller is ready after a power cycle", within: .seconds(30)) { if case .ready = $0 { true } else { false } }
         for address in addresses { await router.linkEnded(address) }
-        for address in addresses { await link(address, "is linked after the power cycle") }
+        for address in addresses where mode != .privacy { await link(address, "is linked after the power cycle") }
     }
 
     /// The controller is taken away by whoever runs the probe, as soon as it says so, and another one is given.
@@ -96,6 +96,47 @@ extension Probe {
         for address in addresses { await router.linkEnded(address) }
         await expect("another controller is ready", within: .seconds(60)) { if case .ready = $0 { true } else { false } }
         for address in addresses { await link(address, "is linked by the other controller") }
+    }
+
+    /// A device that shows a passkey, of which the hub knows it: the key is authenticated.
+    func passkey(_ address: BluetoothAddress) async {
+        guard let controller else { return }
+        events = []
+        await controller.allowPairing(address)
+        if let error = await raise(address, to: .high) { return fail("\(address) is paired with its passkey: \(error)") }
+        await expect("the passkey gives an authenticated key", within: .seconds(5)) {
+            if case .newLongTermKey(let key) = $0 { key.address == address && key.kind.isAuthenticated } else { false }
+        }
+        await raised(address, "is encrypted again with its authenticated key")
+    }
+
+    /// A device at a private address: found in a scan, paired by that address, known by its identity from then on.
+    func privacy(_ identity: BluetoothAddress) async {
+        guard let controller else { return }
+        events = []
+        await controller.beginScan()
+        await expect("a device at a private address is heard", within: .seconds(12)) {
+            if case .found(let advertisement) = $0 { advertisement.address.isResolvablePrivate } else { false }
+        }
+        let heard = events.lazy.compactMap { if case .found(let advertisement) = $0, advertisement.address.isResolvablePrivate { advertisement } else { nil } }
+        guard let found = heard.first else { return }
+        await controller.endScan()
+        await controller.allowPairing(found.address)
+        do {
+            let link = try await L2CAPDialer(loop: loop).connect(to: found.address)
+            if let error = await raise(link, found.address, to: .medium) { return fail("\(found.address) is paired: \(error)") }
+        } catch {
+            return fail("\(found.address) is dialled: \(error)")
+        }
+        await expect("the pairing tells who it is", within: .seconds(5)) {
+            if case .newIdentityResolvingKey(let key, _) = $0 { key.address == identity } else { false }
+        }
+        await expect("the key is its identity's", within: .seconds(5)) { if case .newLongTermKey(let key) = $0 { key.address == identity } else { false } }
+        await controller.devicesChanged([ControllerDevice(address: identity)])
+        await raised(identity, "is linked by the kernel behind its private address and encrypted with its key")
+        // The keys are loaded anew: the kernel of the next start knows nothing else.
+        await powerCycle()
+        await raised(identity, "is known again after a power cycle")
     }
 
     private func raised(_ address: BluetoothAddress, _ what: String) async {

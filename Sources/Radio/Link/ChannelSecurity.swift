@@ -20,7 +20,7 @@ public enum SecurityLevel: UInt8, Sendable, Hashable, Comparable {
 /// The security of one L2CAP link, beside the `GATTClient` that owns its descriptor.
 ///
 /// It holds a descriptor of its own for the same channel, and the channel is open as long as either is: let go of it (or `close` it) together with the client.
-public actor LinkSecurity {
+public actor ChannelSecurity {
     /// What the kernel says of a channel.
     public struct State: Sendable, Hashable {
         /// What was asked for last.
@@ -73,6 +73,20 @@ public actor LinkSecurity {
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
             begin(continuation, timeout)
         }
+    }
+
+    /// Raises the security to the next level that may satisfy a peer, as a `GATTClient` asks for it (`RaiseSecurity`).
+    ///
+    /// - Parameter limit: what the pairing's ways of input and output allow: without any, no level above `medium` can be reached.
+    /// - Throws: `BluetoothError` when the level is reached already and is not enough, or cannot be reached.
+    public func raise(for requirement: SecurityRequirement, limit: SecurityLevel = .medium) async throws {
+        let now = try state()
+        let next: SecurityLevel = now.isEncrypted && requirement != .encryption ? .high : .medium
+        // An encrypted link cannot be encrypted further, and what the limit forbids would fail in the end.
+        if now.isEncrypted, now.level >= min(next, limit) {
+            throw BluetoothError(.securityRefused(SystemError("setsockopt", code: EACCES, subject: "BT_SECURITY")))
+        }
+        try await raise(to: min(next, limit))
     }
 
     /// The controller told that the authentication with this peer failed: whoever waits in `raise` need not wait for the timeout.
