@@ -68,15 +68,6 @@ int cbluez_set_security(int descriptor, uint8_t level) {
     return setsockopt(descriptor, SOL_BLUETOOTH, BT_SECURITY, &security, sizeof security);
 }
 
-int cbluez_mtu(int descriptor, int option, uint16_t *mtu) {
-    socklen_t length = sizeof *mtu;
-    return getsockopt(descriptor, SOL_BLUETOOTH, option, mtu, &length);
-}
-
-int cbluez_set_mtu(int descriptor, int option, uint16_t mtu) {
-    return setsockopt(descriptor, SOL_BLUETOOTH, option, &mtu, sizeof mtu);
-}
-
 int cbluez_receive_buffer(int descriptor, int octets) {
     if (setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &octets, sizeof octets) < 0
         && setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &octets, sizeof octets) < 0) return -1;

@@ -22,9 +22,6 @@ int cbluez_l2cap_accept(int descriptor, bdaddr_t *address, uint8_t *type);
 /// `BT_SECURITY`: the level and the size of the key.
 int cbluez_security(int descriptor, uint8_t *level, uint8_t *key_size);
 int cbluez_set_security(int descriptor, uint8_t level);
-/// `BT_RCVMTU` and `BT_SNDMTU`.
-int cbluez_mtu(int descriptor, int option, uint16_t *mtu);
-int cbluez_set_mtu(int descriptor, int option, uint16_t mtu);
 
 /// Makes the receive buffer hold `octets`, beyond the system's limit where that is allowed (`SO_RCVBUFFORCE`), else up to it. Gives what it is now, as the
 /// kernel counts: twice what was asked.

@@ -53,13 +53,13 @@ public actor ChannelSecurity {
         return State(level: SecurityLevel(rawValue: level) ?? .low, keySize: size)
     }
 
-    /// Raises the link's security: it is encrypted with the stored key, or paired where there is none. One at a time. While it lasts the channel takes nothing to be sent
+    /// Raises the link's security: it is encrypted with the stored key, or paired where there is none. One call at a time, or `EBUSY`. While it lasts the channel takes nothing to be sent
     /// (`ENOTCONN`), so nothing must be asked of the peer.
     ///
     /// - Parameter timeout: a pairing that fails is not told on the channel; see `authenticationFailed`.
     /// - Throws: `BluetoothError`; the link is of no use then and should be closed.
     public func raise(to level: SecurityLevel, timeout: Duration = .seconds(40)) async throws {
-        precondition(waiting == nil, "a link's security is raised by one caller at a time")
+        guard waiting == nil else { throw BluetoothError(.socket(SystemError("setsockopt", code: EBUSY, subject: "BT_SECURITY"))) }
         let before = try state()
         // The kernel has EINVAL for a level that is reached.
         if before.isEncrypted, before.level >= level { return }

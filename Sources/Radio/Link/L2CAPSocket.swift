@@ -9,7 +9,8 @@ enum L2CAPSocket {
     /// The channel has no flow control: what does not fit is lost without a word. Holds more than ten batches of 128 windows, with what the kernel counts for each packet.
     static let receiveBuffer: CInt = 4 << 20
 
-    /// A socket bound to the attribute channel of whichever controller.
+    /// A socket bound to the attribute channel of whichever controller. It takes PDUs of up to 672 octets, L2CAP's default and more than any ATT_MTU
+    /// (517) needs, so its own MTU is left alone.
     static func bound() throws(BluetoothError) -> Descriptor {
         let raw = cbluez_l2cap_socket()
         guard raw >= 0 else { throw BluetoothError(.socket(.last("socket", subject: "L2CAP"))) }
