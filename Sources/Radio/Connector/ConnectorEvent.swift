@@ -37,6 +37,8 @@ public enum ConnectorEvent: Sendable, Hashable {
     case candidateFailed(device: String, BluetoothAddress, TrialFailure)
     /// Its keys are lost or wrong.
     case bondLost(device: String)
+    /// A pairing with it failed.
+    case pairingFailed(device: String)
     /// It was paired, and its keys are stored.
     case bonded(device: String)
     /// Keys or an address could not be stored; the link is not used until they are.
@@ -49,7 +51,7 @@ public enum ConnectorEvent: Sendable, Hashable {
 }
 
 /// Why a trial of a candidate came to nothing.
-public enum TrialFailure: String, Sendable, Hashable, CaseIterable {
+public enum TrialFailure: String, Error, Sendable, Hashable, CaseIterable {
     /// It could not be connected.
     case unreachable
     /// Another connection was pending.

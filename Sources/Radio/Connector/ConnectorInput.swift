@@ -41,8 +41,8 @@ public enum ConnectorInput: Sendable, Hashable {
     case linkAccepted(BluetoothAddress)
     /// Raising the security of the device's link has ended. `authentication` tells a failure for want of fitting keys from a link that broke.
     case securityEnded(device: String, SecurityOutcome)
-    /// The kernel has new keys for the device; they are not stored yet.
-    case keysReceived(device: String)
+    /// The kernel has new keys for the device; they are not stored yet. `acceptable`: whether its policy takes them.
+    case keysReceived(device: String, acceptable: Bool)
     /// The answer to `storeKeys`.
     case keysStored(device: String, Bool)
     /// The answer to `removeBond`.

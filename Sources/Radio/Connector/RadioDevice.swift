@@ -62,6 +62,8 @@ public struct ConnectorSettings: Sendable, Hashable {
     public var scanInterval = Duration.seconds(60)
     /// The pause between two scans while somebody waits for their outcome.
     public var scanPause = Duration.seconds(1)
+    /// The pause after a scan that could not be begun.
+    public var scanFailurePause = Duration.seconds(10)
     /// A scan whose end is not told counts as ended after this.
     public var scanLimit = Duration.seconds(30)
     /// How long pairing stays open.
@@ -75,7 +77,7 @@ public struct ConnectorSettings: Sendable, Hashable {
     /// How long somebody who pretended to be one of ours is remembered.
     public var spoofMemory = Duration.seconds(3_600)
     /// The first pause after a trial that failed; it doubles up to `trialPauseLimit`.
-    public var trialPause = Duration.seconds(30)
+    public var trialPause = Duration.seconds(10)
     public var trialPauseLimit = Duration.seconds(600)
     /// A trial whose end is not told counts as failed after this; longer than all that the shell waits for in one.
     public var trialLimit = Duration.seconds(240)
@@ -95,6 +97,8 @@ public struct ConnectorSettings: Sendable, Hashable {
     public var steadyLink = Duration.seconds(60)
     /// How many short links in a row are re-made at once.
     public var freeFlaps = 2
+    /// The pause after a pairing that failed while pairing is open.
+    public var pairingPause = Duration.seconds(5)
     /// The first pause of a flapping peer; it doubles up to `flapPauseLimit`.
     public var flapPause = Duration.seconds(2)
     public var flapPauseLimit = Duration.seconds(64)
