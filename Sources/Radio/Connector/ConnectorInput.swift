@@ -96,7 +96,7 @@ public enum ConnectorAction: Sendable, Hashable {
     case storeKeys(device: String, BluetoothAddress)
     /// Hands the accepted link to the device's driver.
     case deliver(device: String, BluetoothAddress)
-    /// Closes an accepted link that nobody gets.
+    /// Closes the device's accepted link, unless its driver has it. (A link that is accepted takes the place of an earlier one by itself.)
     case dropLink(BluetoothAddress)
     /// Connects the candidate directly, pairs where the device's security asks for it, reads its serial number, and lets go. Ends with `trialEnded`.
     case tryCandidate(device: String, BluetoothAddress)

@@ -70,7 +70,7 @@ extension ConnectorMachine {
         switch devices[id]?.phase {
         case .securing, .awaitingKeys, .storing, .linked, .working, .ending:
             // A new link is the proof that the former one is over, whatever was told of it so far.
-            linkLost(id, at: now)
+            linkLost(id, isSuperseded: true, at: now)
             devices[id]?.owesDisconnect = true
         default: break
         }
@@ -78,7 +78,6 @@ extension ConnectorMachine {
         switch device.phase {
         case .expected, .stale, .connecting:
             devices[id]?.linkedAt = now
-            devices[id]?.holdsLink = true
             admit(id, device, address, at: now)
         default:
             output += [.dropLink(address), .disconnect(address)]
@@ -99,7 +98,6 @@ extension ConnectorMachine {
 
     mutating func deliver(_ id: String, _ address: BluetoothAddress, at now: BootInstant) {
         devices[id]?.phase = .linked(until: now + settings.subscriptionLimit)
-        devices[id]?.holdsLink = false
         output.append(.deliver(device: id, address))
     }
 
@@ -136,21 +134,21 @@ extension ConnectorMachine {
     // MARK: Ends
 
     /// The link is over without our doing.
-    mutating func linkLost(_ id: String, at now: BootInstant) {
+    mutating func linkLost(_ id: String, isSuperseded: Bool = false, at now: BootInstant) {
         guard let device = devices[id] else { return }
         switch device.phase {
         case .working, .ending: break
         default: devices[id]?.failures += 1
         }
-        linkIsDown(id, at: now)
+        linkIsDown(id, isSuperseded: isSuperseded, at: now)
         rest(id, at: now)
     }
 
     /// Books the end of a link: a short one is a flap, a long one ends a series of them.
-    private mutating func linkIsDown(_ id: String, at now: BootInstant) {
+    private mutating func linkIsDown(_ id: String, isSuperseded: Bool = false, at now: BootInstant) {
         guard let device = devices[id] else { return }
-        if device.holdsLink, let address = device.address { output.append(.dropLink(address)) }
-        devices[id]?.holdsLink = false
+        // What nobody has taken yet is of no use any more.
+        if !isSuperseded, device.linkedAt != nil, let address = device.address { output.append(.dropLink(address)) }
         let lasted = device.linkedAt.map { now - $0 } ?? .zero
         devices[id]?.linkedAt = nil
         if lasted >= settings.steadyLink { devices[id]?.flaps = 0 } else { flapped(id, at: now) }

@@ -194,7 +194,6 @@ extension ConnectorMachine {
         } else if device.linkedAt != nil {
             return close(id, then: .rest, at: now)
         }
-        devices[id]?.holdsLink = false
         devices[id]?.linkedAt = nil
         devices[id]?.owesDisconnect = false
         devices[id]?.failures = 0

@@ -69,8 +69,6 @@ public struct ConnectorMachine: Sendable {
         var lastFlap: BootInstant?
         /// When its link was accepted.
         var linkedAt: BootInstant?
-        /// A channel was accepted and not handed over.
-        var holdsLink = false
         /// The end of a former link is still to be told by the controller.
         var owesDisconnect = false
         /// Its keys were found to be wrong or were forgotten: pairing needs permission.

@@ -74,6 +74,9 @@ public actor BluetoothController {
     public func beginScan() { perform(machine.beginScan()) }
     public func endScan() { perform(machine.endScan()) }
     public func allowPairing(_ address: BluetoothAddress) { machine.allowPairing(address) }
+    public func allowPairing(_ address: BluetoothAddress, policy: PairingPolicy, passkey: UInt32?) {
+        machine.allowPairing(address, policy: policy, passkey: passkey)
+    }
     public func forbidPairing(_ address: BluetoothAddress) { machine.forbidPairing(address) }
     public func pair(_ address: BluetoothAddress) { perform(machine.pair(address)) }
     public func cancelPairing(_ address: BluetoothAddress) { perform(machine.cancelPairing(address)) }

@@ -34,14 +34,15 @@ extension ControllerMachine {
             return [.event(.newIdentityResolvingKey(key, randomAddress: randomAddress))]
         case .newConnectionParameters(let address, let parameters, let store):
             return store ? [.event(.newConnectionParameters(address, parameters))] : []
-        case .userConfirmationRequest(let address, let justWorks, _):
+        case .userConfirmationRequest(let address, let justWorks, let value):
             // Nobody here can compare numbers.
-            let accept = pairable.contains(address) && policy.acceptsJustWorks && justWorks
+            let accept = pairingAnswer(justWorks ? .justWorks : .comparison(value), to: address) == .accept
             return answer(address, .userConfirmationReply(address, accept: accept), accepted: accept)
         case .userPasskeyRequest(let address):
-            let known = (policy.devicePasskeys[address] ?? policy.passkey).flatMap { $0 <= 999_999 ? $0 : nil }
-            let passkey = pairable.contains(address) ? known : nil
-            return answer(address, .userPasskeyReply(address, passkey), accepted: passkey != nil)
+            guard case .enter(let passkey) = pairingAnswer(.passkey, to: address) else {
+                return answer(address, .userPasskeyReply(address, nil), accepted: false)
+            }
+            return answer(address, .userPasskeyReply(address, passkey), accepted: true)
         case .passkeyNotify(let address, let passkey, _):
             return [.event(.passkeyToShow(address, passkey))]
         case .authenticationFailed(let address, let status):

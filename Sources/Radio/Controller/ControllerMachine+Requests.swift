@@ -65,8 +65,32 @@ extension ControllerMachine {
     /// The device may pair until `forbidPairing`: what its pairing asks is answered as policy says. All others are refused.
     public mutating func allowPairing(_ address: BluetoothAddress) { pairable.insert(address) }
 
+    /// The device may pair until `forbidPairing`, and what its pairing asks is answered by a policy of its own.
+    ///
+    /// - Parameter passkey: what `PairingPolicy.readPasskey` gave.
+    public mutating func allowPairing(_ address: BluetoothAddress, policy: PairingPolicy, passkey: UInt32?) {
+        pairingPolicies[address] = (policy, passkey)
+        allowPairing(address)
+    }
+
     /// The device may not pair any more.
-    public mutating func forbidPairing(_ address: BluetoothAddress) { pairable.remove(address) }
+    public mutating func forbidPairing(_ address: BluetoothAddress) {
+        pairable.remove(address)
+        pairingPolicies[address] = nil
+    }
+
+    /// The answer to what a pairing asks.
+    func pairingAnswer(_ question: PairingPolicy.Question, to address: BluetoothAddress) -> PairingPolicy.Answer {
+        guard pairable.contains(address) else { return .refuse }
+        if let own = pairingPolicies[address] { return own.policy.answer(question, passkey: own.passkey) }
+        switch question {
+        case .justWorks: return policy.acceptsJustWorks ? .accept : .refuse
+        case .comparison: return .refuse
+        case .passkey:
+            let known = (policy.devicePasskeys[address] ?? policy.passkey).flatMap { $0 <= 999_999 ? $0 : nil }
+            return known.map { .enter($0) } ?? .refuse
+        }
+    }
 
     /// Connects the device if need be and pairs with it. Ends with `pairingEnded`. (On a link with a channel, raising its security does the same.)
     public mutating func pair(_ address: BluetoothAddress) -> [ControllerAction] {
@@ -117,7 +141,7 @@ extension ControllerMachine {
             opcode = .disconnect
         case .pair(let address):
             opcode = .pairDevice
-            pairable.remove(address)
+            forbidPairing(address)
             actions = [.event(.pairingEnded(address, status))]
             if case .active(let active) = phase, outcome == .unanswered {
                 // Its end was awaited for longer than a pairing can last; the kernel must not go on with it alone.

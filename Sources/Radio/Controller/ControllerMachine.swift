@@ -68,6 +68,8 @@ public struct ControllerMachine: Sendable {
     var channels: Set<BluetoothAddress> = []
     /// Devices that may pair now.
     var pairable: Set<BluetoothAddress> = []
+    /// What those of them are answered that have a policy of their own.
+    var pairingPolicies: [BluetoothAddress: (policy: PairingPolicy, passkey: UInt32?)] = [:]
     var direct: [UInt64: Direct] = [:]
     var lastTag: UInt64 = 0
     /// Refusals as busy since the last link.
