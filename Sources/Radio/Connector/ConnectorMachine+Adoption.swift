@@ -17,10 +17,8 @@ extension ConnectorMachine {
             let known = candidates.of(id)
             guard let first = known.map(\.first).min() else { return nil }
             let isWindow = window?.includes(id) ?? false
-            // Of two, one must first be gone, and that is seen as scans go on.
-            if isWindow, known.count > 1 { return nil }
             let settled = isWindow ? first + settings.candidateSettling : first
-            return device.nextTrial.map { max($0, settled) } ?? settled
+            return max(settled, device.nextTrial ?? settled, device.nextLook ?? settled)
         }.min()
     }
 
@@ -33,7 +31,12 @@ extension ConnectorMachine {
             guard let best = known.first else { continue }
             if window?.includes(id) ?? false {
                 guard let first = known.map(\.first).min(), first + settings.candidateSettling <= now else { continue }
-                guard !isAmbiguous(id, known) else { continue }
+                guard device.nextLook.map({ $0 <= now }) ?? true else { continue }
+                guard !isAmbiguous(id, known) else {
+                    // One of them may be gone by then.
+                    devices[id]?.nextLook = now + settings.candidateSettling
+                    continue
+                }
             }
             candidates.tried(best.address)
             trial = Trial(device: id, address: best.address, until: now + settings.trialLimit)
@@ -111,7 +114,8 @@ extension ConnectorMachine {
 
     mutating func adoptionStored(_ id: String, _ stored: Bool, at now: BootInstant) {
         guard let device = devices[id], case .adopting(_, let address) = device.phase else { return }
-        guard stored else {
+        // Another device may have got the address meanwhile.
+        guard stored, self.device(at: address).map({ $0 == id }) ?? true else {
             tell(.notStored(device: id))
             output.append(.discardKeys(address))
             paceTrials(id, at: now)

@@ -123,7 +123,7 @@ extension ConnectorMachine {
         devices[id]?.bond = .none
         if device.isForgotten {
             devices[id]?.isForgotten = false
-            devices[id]?.address = device.configured.address
+            devices[id]?.address = free(device.configured.address, for: id)
         }
         // A pairing that fails again and again must not come back at once.
         rest(id, at: now)
@@ -147,6 +147,7 @@ extension ConnectorMachine {
             // Somebody waits for it: now is better than later.
             devices[other]?.flaps = 0
             devices[other]?.nextTrial = nil
+            devices[other]?.nextLook = nil
             devices[other]?.trialFailures = 0
             switch device.phase {
             case .needsPairing: removeBond(other, at: now)
@@ -183,9 +184,16 @@ extension ConnectorMachine {
         }
     }
 
+    /// The address, unless another device has adopted it.
+    private func free(_ address: BluetoothAddress?, for id: String) -> BluetoothAddress? {
+        guard let address else { return nil }
+        return device(at: address).map { $0 == id } ?? true ? address : nil
+    }
+
     /// The device is known under another address now, without keys for it.
     mutating func replaceAddress(of id: String, by address: BluetoothAddress?, at now: BootInstant) {
         guard let device = devices[id] else { return }
+        let address = free(address, for: id)
         if trial?.device == id { abandonTrial() }
         if let former = device.address, former != address {
             if device.linkedAt != nil { output += [.dropLink(former), .disconnect(former)] }

@@ -86,6 +86,8 @@ public struct ConnectorMachine: Sendable {
         var toldBondLost = false
         var trialFailures = 0
         var nextTrial: BootInstant?
+        /// Not before that is it looked at again whether its candidates are unambiguous.
+        var nextLook: BootInstant?
     }
 
     let settings: ConnectorSettings
@@ -147,8 +149,11 @@ public struct ConnectorMachine: Sendable {
                 // An address that was corrected in the configuration is the operator's word.
                 if former.address != entry.address, let address = entry.address, address != known.address { replaceAddress(of: entry.id, by: address, at: now) }
             } else {
-                let bond = bonds[entry.id]
-                let address = bond?.address ?? entry.address
+                // An address belongs to one device: what another has adopted is taken.
+                let bond = bonds[entry.id].flatMap { self.device(at: $0.address) == nil ? $0 : nil }
+                let address = bond?.address ?? entry.address.flatMap { address in
+                    self.device(at: address) == nil && !bonds.values.contains { $0.device != entry.id && ids.contains($0.device) && $0.address == address } ? address : nil
+                }
                 devices[entry.id] = Device(
                     configured: entry, address: address, bond: bond.map { $0.longTermKeys.isEmpty } ?? true ? .none : .stored,
                     phase: address == nil ? .unplaced : .expected(since: now))
