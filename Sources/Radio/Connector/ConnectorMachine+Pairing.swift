@@ -123,7 +123,8 @@ extension ConnectorMachine {
         devices[id]?.bond = .none
         if device.isForgotten {
             devices[id]?.isForgotten = false
-            devices[id]?.address = free(device.configured.address, for: id)
+            let address = free(device.configured.address, for: id)
+            devices[id]?.address = address
         }
         // A pairing that fails again and again must not come back at once.
         rest(id, at: now)
