@@ -31,7 +31,7 @@ protocol LinkTransport: Sendable {
     func security(of link: borrowing Link) throws -> any LinkSecuring
 }
 
-/// The security of one link; see `LinkSecurity`.
+/// The security of one link; see `ChannelSecurity`.
 protocol LinkSecuring: Sendable {
     func raise(to level: SecurityLevel, timeout: Duration) async throws
     /// Ends a `raise` that waits.
@@ -39,7 +39,7 @@ protocol LinkSecuring: Sendable {
     func close() async
 }
 
-extension LinkSecurity: LinkSecuring {}
+extension ChannelSecurity: LinkSecuring {}
 
 /// The kernel's L2CAP sockets.
 struct L2CAPTransport: LinkTransport {

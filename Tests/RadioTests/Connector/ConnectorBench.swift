@@ -20,10 +20,6 @@ func cuff(_ id: String, at address: BluetoothAddress? = nil, security: RadioDevi
     RadioDevice(id: id, service: .uuid16(0x1810), serial: nil, identity: nil, address: address, security: security)
 }
 
-func longTermKey(_ address: BluetoothAddress, kind: LongTermKey.Kind = .unauthenticatedP256, fill: UInt8 = 7) -> LongTermKey {
-    LongTermKey(address: address, kind: kind, isInitiator: true, encryptionSize: 16, encryptedDiversifier: 0, random: 0, value: [UInt8](repeating: fill, count: 16))!
-}
-
 func bond(_ device: RadioDevice, at address: BluetoothAddress? = nil) -> Bond {
     let address = address ?? device.address!
     return Bond(device: device.id, address: address, longTermKeys: [longTermKey(address)])
