@@ -48,6 +48,8 @@ let package = Package(
 
         // A process of its own for what cannot be seen from inside a test runner: threads and signals.
         .executableTarget(name: "loop-probe", dependencies: ["Platform"], path: "Tests/Support/loop-probe", swiftSettings: strict),
+        // The management channel and the listener on a kernel with Bluetooth, which the machines that build this need not have.
+        .executableTarget(name: "radio-probe", dependencies: ["Platform", "Radio"], path: "Tests/Support/radio-probe", swiftSettings: strict),
         .testTarget(name: "PlatformTests", dependencies: ["Platform", "CLinux", "loop-probe"], swiftSettings: strict),
         .testTarget(name: "RadioTests", dependencies: ["Radio", "Platform", "Simulation"], swiftSettings: strict),
         .target(name: "CMisbehavingDisk", dependencies: ["CSQLite"], path: "Tests/CMisbehavingDisk"),

@@ -8,5 +8,12 @@
 //        │  ATTPDU                 bytes ⇄ typed PDUs; no bytes trap
 //        └─ Descriptor             a connected SOCK_SEQPACKET socket: L2CAP CID 4 from the kernel, or a Unix socket
 //
+// Beneath the links, on a kernel with Bluetooth and without bluetoothd:
+//
+//     BluetoothController          events up, wishes down: set-up, devices, keys, scans, pairings, recoveries
+//        │  ControllerMachine      the policy; a value, no I/O. The order of the set-up is at SetUpStep.all
+//        │  ManagementClient       the control socket; ManagementMachine keeps one command with the kernel
+//     L2CAPListener, L2CAPDialer   links on CID 4; L2CAPRouter hands each to its device, ChannelSecurity encrypts and pairs
+//
 // The module knows neither disk nor network. What it hands up are plain values; what fails is a `GATTError` or a `BearerClosure`
 // with a stable code.

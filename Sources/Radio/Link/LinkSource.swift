@@ -4,12 +4,22 @@ import Platform
 public struct Link: ~Copyable, Sendable {
     /// The peer, for the log: an address of the transport, not an identity.
     public let peer: String
+    /// The peer's address on the air; `nil` where there is no air. The identity address where the kernel knows it.
+    public let address: BluetoothAddress?
     private let descriptor: Descriptor
 
     /// Takes the descriptor over; it must not block.
-    public init(peer: String, descriptor: consuming Descriptor) {
+    public init(peer: String, address: BluetoothAddress? = nil, descriptor: consuming Descriptor) {
         self.peer = peer
+        self.address = address
         self.descriptor = descriptor
+    }
+
+    /// The handle for the link's security and for ending the link from outside the `GATTClient` that gets the descriptor.
+    ///
+    /// - Throws: `BluetoothError` when there are no descriptors left.
+    public borrowing func security(on loop: any EventLoop) throws(BluetoothError) -> ChannelSecurity {
+        try ChannelSecurity(of: descriptor, loop: loop)
     }
 
     /// Gives the descriptor away, to a `GATTClient`.

@@ -1,0 +1,122 @@
+import Platform
+
+/// The schedule of discovery, which runs beside the kernel's pending connections.
+struct Search: Sendable, Hashable {
+    enum Phase: Sendable, Hashable {
+        case idle(next: BootInstant?)
+        case running(until: BootInstant)
+    }
+
+    var phase = Phase.idle(next: nil)
+    /// Somebody wants to see what is heard, until then.
+    var wantedUntil: BootInstant?
+    var lastBegin: BootInstant?
+    /// Not before that the next one.
+    var pausedUntil: BootInstant?
+
+    /// There is no controller any more that could scan.
+    mutating func lost() { phase = .idle(next: nil) }
+
+    func deadline(_ settings: ConnectorSettings) -> BootInstant? {
+        switch phase {
+        case .idle(let next): [next, wantedUntil].compactMap { $0 }.min()
+        case .running(let until): [until, wantedUntil].compactMap { $0 }.min()
+        }
+    }
+}
+
+/// Discovery, and what is heard by it.
+extension ConnectorMachine {
+    /// Whether somebody waits for the outcome.
+    private var isUrgent: Bool { window != nil || search.wantedUntil != nil }
+
+    private var isSearchWanted: Bool {
+        if isUrgent { return true }
+        return devices.values.contains { device in
+            if case .stale = device.phase { true } else { false }
+        }
+    }
+
+    mutating func runSearch(at now: BootInstant) {
+        if let until = search.wantedUntil, until <= now { search.wantedUntil = nil }
+        if case .running(let until) = search.phase, until <= now { scanEnded(failed: true, at: now) }
+        // A controller cannot scan and connect as well as do one of them.
+        let mayRun = isReady && trial == nil && isSearchWanted
+        switch search.phase {
+        case .running:
+            guard !mayRun else { return }
+            search.phase = .idle(next: nil)
+            search.pausedUntil = now + settings.scanPause
+            output.append(.endScan)
+        case .idle:
+            guard mayRun else {
+                search.phase = .idle(next: nil)
+                return
+            }
+            let regular = search.lastBegin.map { $0 + settings.scanInterval } ?? now
+            let next = max(isUrgent ? now : regular, search.pausedUntil ?? now)
+            guard next <= now else {
+                search.phase = .idle(next: next)
+                return
+            }
+            search.lastBegin = now
+            search.phase = .running(until: now + settings.scanLimit)
+            output.append(.beginScan)
+        }
+    }
+
+    mutating func scanEnded(failed: Bool, at now: BootInstant) {
+        guard case .running = search.phase else { return }
+        search.phase = .idle(next: nil)
+        search.pausedUntil = now + (failed ? settings.scanFailurePause : settings.scanPause)
+    }
+
+    // MARK: What is heard
+
+    mutating func heard(_ sighting: Sighting, at now: BootInstant) {
+        if let id = device(at: sighting.address) { return heardKnown(id, at: now) }
+        guard sighting.isConnectable, !candidates.isSpoof(sighting.address, at: now) else { return }
+        var matches: [String] = []
+        var isOfOurKind = false
+        for (id, device) in devices {
+            let service = device.configured.service
+            // Data of a service name it as its list of services does; the two may come in different packets.
+            let data = sighting.data.serviceData[service]
+            guard data != nil || sighting.data.services.contains(service) else { continue }
+            if let identity = device.configured.identity {
+                guard let data else { continue }
+                isOfOurKind = true
+                guard data == identity else { continue }
+            } else {
+                isOfOurKind = true
+            }
+            if isSeeking(id, device) { matches.append(id) }
+        }
+        if !matches.isEmpty {
+            candidates.note(sighting, for: matches.sorted(), at: now, settings)
+        } else if isOfOurKind, candidates.isNews(sighting.address, at: now, settings) {
+            tell(.unknown(sighting.address))
+        }
+    }
+
+    private mutating func heardKnown(_ id: String, at now: BootInstant) {
+        guard let device = devices[id] else { return }
+        switch device.phase {
+        case .expected: devices[id]?.phase = .expected(since: now)
+        case .stale where device.failures < settings.failureLimit: devices[id]?.phase = .expected(since: now)
+        default: break
+        }
+    }
+
+    /// Whether a new address would be adopted for the device.
+    func isSeeking(_ id: String, _ device: Device) -> Bool {
+        let isWindow = window?.includes(id) ?? false
+        switch device.phase {
+        case .unplaced: return isWindow
+        case .stale: return device.configured.identity != nil
+        // Who says who it is can be found at once when somebody opens pairing for it.
+        case .expected, .needsPairing, .backingOff: return isWindow && device.configured.identity != nil
+        case .connecting, .securing, .awaitingKeys, .storing, .linked, .working, .ending, .closing, .removing, .adopting: return false
+        }
+    }
+}

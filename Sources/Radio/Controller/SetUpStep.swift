@@ -1,0 +1,106 @@
+/// One step of what is done with a controller. `SetUpStep.all` gives the set-up's order; later changes are steps too.
+public enum SetUpStep: Sendable, Hashable, CustomStringConvertible {
+    case powerOff
+    case lowEnergyOn
+    case brEDROff
+    case advertisingOff
+    case discoverableOff
+    case connectableOff
+    case secureConnections
+    case bondable
+    case ioCapability
+    case longTermKeys
+    case identityResolvingKeys
+    case systemConfiguration
+    case forgetDevices
+    case powerOn
+    case connections
+    case connectionParameters(BluetoothAddress)
+    case addDevice(BluetoothAddress)
+    case removeDevice(BluetoothAddress)
+    case disconnect(BluetoothAddress)
+    case startScan
+    case stopScan
+    /// Reads the controller's settings, for what no event told.
+    case audit
+
+    /// The set-up of a controller, in its order:
+    ///
+    /// 1. power off, where BR/EDR has to be turned off on a powered controller (the kernel refuses that otherwise);
+    /// 2. LE on, then BR/EDR off (at least one must be on), then advertising, discoverable and connectable off: nothing links to us;
+    /// 3. Secure Connections (after BR/EDR, on which it would depend), bondable, IO capability;
+    /// 4. Long Term Keys and Identity Resolving Keys, each list replacing the kernel's, before any link can come;
+    /// 5. default system configuration, which counts from the next power on;
+    /// 6. the devices of a former run forgotten, so that none is linked which is configured no more;
+    /// 7. power on;
+    /// 8. the links that are up: those without a channel of ours are ended, as no accept will follow for them;
+    /// 9. for each device its connection parameters and *then* Add Device: the kernel throws parameters away that belong to
+    ///    no added device when the next are loaded.
+    ///
+    /// What is already as it should be is left out.
+    static func all(
+        information: ControllerInformation, policy: ControllerPolicy, devices: [BluetoothAddress], configurable: Bool
+    ) -> [SetUpStep] {
+        let current = information.current
+        var steps: [SetUpStep] = []
+        if current.contains(.powered), current.contains(.brEDR) { steps.append(.powerOff) }
+        if !current.contains(.lowEnergy) { steps.append(.lowEnergyOn) }
+        if current.contains(.brEDR) { steps.append(.brEDROff) }
+        if current.contains(.advertising) { steps.append(.advertisingOff) }
+        if current.contains(.discoverable) { steps.append(.discoverableOff) }
+        if current.contains(.connectable) { steps.append(.connectableOff) }
+        if information.supported.contains(.secureConnections) { steps.append(.secureConnections) }
+        steps += [.bondable, .ioCapability, .longTermKeys, .identityResolvingKeys]
+        if configurable, !policy.systemConfiguration.isEmpty { steps.append(.systemConfiguration) }
+        return steps + [.forgetDevices, .powerOn, .connections] + devices.flatMap { [.connectionParameters($0), .addDevice($0)] }
+    }
+
+    /// What a failure of the step means, once trying again has not helped.
+    enum Weight {
+        /// Without it the controller is of no use.
+        case required
+        /// The hub does without.
+        case optional
+        /// It costs the device that it is about, until the next check.
+        case device(BluetoothAddress)
+    }
+
+    var weight: Weight {
+        switch self {
+        case .lowEnergyOn, .brEDROff, .bondable, .ioCapability, .longTermKeys, .identityResolvingKeys, .forgetDevices, .powerOn,
+             .powerOff, .connections:
+            .required
+        case .advertisingOff, .discoverableOff, .connectableOff, .secureConnections, .systemConfiguration, .startScan, .stopScan, .audit,
+             .connectionParameters, .disconnect:
+            .optional
+        case .addDevice(let address), .removeDevice(let address): .device(address)
+        }
+    }
+
+    public var description: String {
+        switch self {
+        case .powerOff: "power off"
+        case .lowEnergyOn: "LE on"
+        case .brEDROff: "BR/EDR off"
+        case .advertisingOff: "advertising off"
+        case .discoverableOff: "discoverable off"
+        case .connectableOff: "connectable off"
+        case .secureConnections: "Secure Connections"
+        case .bondable: "bondable"
+        case .ioCapability: "IO capability"
+        case .longTermKeys: "long term keys"
+        case .identityResolvingKeys: "identity resolving keys"
+        case .systemConfiguration: "default system configuration"
+        case .forgetDevices: "devices of a former run"
+        case .powerOn: "power on"
+        case .connections: "links that are up"
+        case .connectionParameters(let address): "connection parameters of \(address)"
+        case .addDevice(let address): "device \(address)"
+        case .removeDevice(let address): "removal of device \(address)"
+        case .disconnect(let address): "disconnection of \(address)"
+        case .startScan: "start of a scan"
+        case .stopScan: "end of a scan"
+        case .audit: "check of the settings"
+        }
+    }
+}
