@@ -2,8 +2,8 @@ import Platform
 
 /// The durable queue and the books of the hub: one SQLite file in one directory, used by one process.
 ///
-/// It keeps what was read from devices until it is delivered, the checkpoints, the settled ranges and the clears that are due, and the owners
-/// that windows belong to. What a call has returned is on the disk. Everything runs on the executor that was given: the
+/// It keeps what was read from devices until it is delivered, the checkpoints, the settled ranges and the clears that are due, the owners
+/// that windows belong to, and how devices are reached: bonds and adopted addresses. What a call has returned is on the disk. Everything runs on the executor that was given: the
 /// storage thread in the daemon.
 public actor Outbox {
     private let executor: any SerialExecutor
@@ -102,6 +102,26 @@ public actor Outbox {
 
     /// Lets go of the pages of the file that are kept in memory to be quick; they are read again when they are needed.
     public func releaseMemory() { store?.database.releaseMemory() }
+
+    /// The bonds with all controllers, in the order in which they were stored first. One whose digest is wrong is none.
+    public func bonds() throws(OutboxError) -> [Bond] {
+        try opened().bonds()
+    }
+
+    /// What was discovered of a bonded device; `nil` when nothing is stored, or its digest is wrong.
+    public func attributeCache(of bond: BondID) throws(OutboxError) -> AttributeCache? {
+        try opened().attributeCache(of: bond)
+    }
+
+    /// The address under which the device with this serial number was met; `nil` when none was adopted.
+    public func adoptedAddress(_ serial: String) throws(OutboxError) -> IdentityAddress? {
+        try opened().adoptedAddress(serial)
+    }
+
+    /// All adopted addresses by serial number.
+    public func adoptedAddresses() throws(OutboxError) -> [String: IdentityAddress] {
+        try opened().adoptedAddresses()
+    }
 
     /// Closes the files; their disk space stays taken. A second time does nothing.
     public func close() {

@@ -14,6 +14,10 @@ public struct OutboxSettings: Sendable, Hashable {
     public var receiptMemory: Int
     /// Lines of the audit of operators' acts that are kept; the oldest goes first.
     public var auditMemory: Int
+    /// Bonds that may be stored: those of one controller with every device, and of a few controllers that were exchanged.
+    public var bondCapacity: Int
+    /// Devices whose address may be adopted.
+    public var adoptionCapacity: Int
     /// Pages (4,096 bytes) in the write-ahead log after which SQLite copies them into the database (`wal_autocheckpoint`).
     public var checkpointPages: Int
     /// Changes that one `commit` may hold. With the largest change it bounds a transaction, and so the write-ahead log.
@@ -26,7 +30,8 @@ public struct OutboxSettings: Sendable, Hashable {
     /// The bounds of the product: 20 places, 16 of them for collars.
     public init(
         places: Int = 20, collarPlaces: Int = 16, quarantineCapacity: Int = 20, sealedCapacity: Int = 20, evidenceCapacity: Int = 2_560,
-        receiptMemory: Int = 64, auditMemory: Int = 256, checkpointPages: Int = 256, changeLimit: Int = 16, asideLimit: Int = 4, vfs: String? = nil
+        receiptMemory: Int = 64, auditMemory: Int = 256, bondCapacity: Int = 32, adoptionCapacity: Int = 32, checkpointPages: Int = 256,
+        changeLimit: Int = 16, asideLimit: Int = 4, vfs: String? = nil
     ) {
         self.places = places
         self.collarPlaces = collarPlaces
@@ -35,6 +40,8 @@ public struct OutboxSettings: Sendable, Hashable {
         self.evidenceCapacity = evidenceCapacity
         self.receiptMemory = receiptMemory
         self.auditMemory = auditMemory
+        self.bondCapacity = bondCapacity
+        self.adoptionCapacity = adoptionCapacity
         self.checkpointPages = checkpointPages
         self.changeLimit = changeLimit
         self.asideLimit = asideLimit

@@ -6,7 +6,7 @@ import Testing
 @Suite("Migrations")
 struct MigrationTests {
     private let next = Schema(steps: Schema.present.steps + [
-        "CREATE TABLE bond (device TEXT PRIMARY KEY, key BLOB NOT NULL) STRICT, WITHOUT ROWID; INSERT INTO bond VALUES ('C1', x'00');"
+        "CREATE TABLE later (device TEXT PRIMARY KEY, key BLOB NOT NULL) STRICT, WITHOUT ROWID; INSERT INTO later VALUES ('C1', x'00');"
     ])
 
     private func open(_ directory: Directory, _ schema: Schema, _ disk: Disk? = nil) async throws -> (Outbox, OpeningReport) {
@@ -66,7 +66,7 @@ struct MigrationTests {
         let outbox = try await Outbox.ready(directory)
         let id = try await outbox.accept(batch(100, 5))
         await outbox.close()
-        let broken = Schema(steps: next.steps + ["CREATE TABLE bond (device TEXT)"])
+        let broken = Schema(steps: next.steps + ["CREATE TABLE later (device TEXT)"])
         #expect(await failure { try await open(directory, broken) } == .inconsistent)
         let again = try await Outbox.open(directory)
         #expect(try await again.snapshot().queued.map(\.id) == [id])

@@ -71,6 +71,45 @@ enum Fingerprint {
         return SHA256.digest(encoder.bytes)
     }
 
+    /// The digest over a bond, its keys and counters: a flipped byte in a key would look like a device that lost its own.
+    static func of(_ bond: Bond) -> [UInt8] {
+        var encoder = Encoder()
+        encoder.add(bond.id)
+        encoder.add(bond.device)
+        encoder.add(UInt64(bond.longTermKeys.count))
+        for key in bond.longTermKeys {
+            for number in [UInt64(key.kind.rawValue), key.isInitiator ? 1 : 0, UInt64(key.encryptionSize), UInt64(key.encryptedDiversifier), key.random] {
+                encoder.add(number)
+            }
+            encoder.bytes += key.value.octets
+        }
+        encoder.add(UInt64(bond.signatureKeys.count))
+        for key in bond.signatureKeys {
+            for number in [key.isLocal ? 1 : 0, key.isAuthenticated ? 1 : 0, UInt64(key.counter)] { encoder.add(number) }
+            encoder.bytes += key.value.octets
+        }
+        encoder.add(bond.identityResolvingKey == nil ? 0 : 1)
+        encoder.bytes += bond.identityResolvingKey?.octets ?? []
+        return SHA256.digest(encoder.bytes)
+    }
+
+    /// The digest over what was discovered of a device, and whose it is.
+    static func of(_ cache: AttributeCache, of bond: BondID) -> [UInt8] {
+        var encoder = Encoder()
+        encoder.add(bond)
+        encoder.add(UInt64(cache.hash.count))
+        encoder.bytes += cache.hash + cache.octets
+        return SHA256.digest(encoder.bytes)
+    }
+
+    /// The digest over the address that a device was met under.
+    static func of(_ address: IdentityAddress, adoptedFor device: String) -> [UInt8] {
+        var encoder = Encoder()
+        encoder.add(device)
+        encoder.add(address)
+        return SHA256.digest(encoder.bytes)
+    }
+
     /// Numbers in eight bytes, texts behind their length: no two lists of fields give the same bytes.
     private struct Encoder {
         var bytes: [UInt8] = []
@@ -82,6 +121,16 @@ enum Fingerprint {
         mutating func add(_ text: String) {
             add(UInt64(text.utf8.count))
             bytes += Array(text.utf8)
+        }
+
+        mutating func add(_ address: IdentityAddress) {
+            add(address.value)
+            add(address.isRandom ? 1 : 0)
+        }
+
+        mutating func add(_ bond: BondID) {
+            add(bond.controller)
+            add(bond.peer)
         }
     }
 }

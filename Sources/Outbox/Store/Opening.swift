@@ -37,6 +37,7 @@ struct Opening {
         try archive()
         provision(store.database)
         report.damaged = try store.damagedEntries()
+        report.damagedBonds = try store.damagedBonds()
         return store
     }
 
@@ -103,6 +104,7 @@ struct Opening {
         let salvage = try Salvage(from: files.broken, isEmpty: size == 0, settings: settings).move(into: target)
         report.salvaged = salvage.saved
         report.unsalvaged = salvage.lost
+        report.salvagedBonds = salvage.bonds
         report.assignmentsLost = salvage.assignmentsLost
     }
 

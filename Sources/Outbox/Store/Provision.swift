@@ -11,6 +11,8 @@ public struct Provision: Sendable, Hashable {
 
     /// Pages for one entry with all that may hang on it: 128 windows (10 and a part of a leaf), 192 gaps, 128 parts, the head; leaves half full.
     private static let entryPages = 20
+    /// Pages for one bond: what was discovered (16,384 bytes), and its rows; leaves half full.
+    private static let bondPages = 6
     /// Pages that one change may write at most: the receipt of an entry whose every window was rejected.
     private static let changePages = 48
     /// Roots, and the books on devices.
@@ -21,6 +23,7 @@ public struct Provision: Sendable, Hashable {
         pages = Self.basePages
             + Self.entryPages * (settings.places + settings.quarantineCapacity + settings.sealedCapacity)
             + settings.evidenceCapacity / 4 + settings.receiptMemory / 8 + settings.auditMemory / 8
+            + Self.bondPages * settings.bondCapacity + settings.adoptionCapacity / 8
         logBytes = Int64(32 + Self.frameSize * 2 * (settings.checkpointPages + settings.changeLimit * Self.changePages))
     }
 

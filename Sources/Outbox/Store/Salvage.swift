@@ -1,4 +1,4 @@
-/// Takes what is certain out of a broken outbox: entries whose digests are right, and the assignments if they are whole.
+/// Takes what is certain out of a broken outbox: entries, bonds and adopted addresses whose digests are right, and the assignments if they are whole.
 ///
 /// Checkpoints and settled ranges are not taken: a wrong one would clear what was never delivered. The devices are read again from what
 /// they still hold, and the backend removes the duplicates. The broken file is not changed.
@@ -6,6 +6,7 @@ struct Salvage {
     struct Result {
         var saved = 0
         var lost = 0
+        var bonds = 0
         var assignmentsLost = true
     }
 
@@ -47,6 +48,7 @@ struct Salvage {
             try target.database.transaction { () throws(OutboxError) in try target.take(found) }
             result.saved += 1
         }
+        result.bonds = try target.takeReach(from: source)
         return result
     }
 }

@@ -50,6 +50,12 @@ final class Store {
         case .cleared(let device, let log, let through): try cleared(device: device, log: log, through: through)
         case .clearRefused(let device, let log, let through): try clearRefused(device: device, log: log, through: through)
         case .logEnded(let device, let log): try logEnded(device: device, log: log)
+        case .storeBond(let bond): try storeBond(bond)
+        case .removeBond(let id): try removeBond(id)
+        case .advanceSignCounter(let id, let next): try advanceSignCounter(id, next: next)
+        case .storeCache(let id, let cache): try storeCache(id, cache)
+        case .adoptAddress(let device, let address): try adoptAddress(device: device, address)
+        case .forgetDevice(let device): try forgetDevice(device)
         }
     }
 

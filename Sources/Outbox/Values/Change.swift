@@ -76,6 +76,34 @@ public enum Change: Sendable {
 
     /// The collar says that the log is not its own (result 3): the pending clear ends.
     case logEnded(device: String, log: UInt32)
+
+    /// Stores a bond in the place of what was stored between the same two; do it before its keys are used. A signature key that stays keeps the
+    /// greater counter; what was discovered goes unless the long term keys stay.
+    ///
+    /// Refused with `bondsFull` or `malformed`.
+    case storeBond(Bond)
+
+    /// Forgets a bond and what was discovered with it: its keys are overwritten in the database. Answered by `forgot`, whether there was one or not.
+    case removeBond(BondID)
+
+    /// Counters below `next` of the bond's local signature key are used: commit it before a signature with one of them is sent.
+    ///
+    /// Refused with `unknownBond` (also when it has no such key) and with `counterInPast`.
+    case advanceSignCounter(BondID, next: UInt32)
+
+    /// Stores what was discovered of a bonded device, in the place of what was before.
+    ///
+    /// Refused with `unknownBond` or `malformed`.
+    case storeCache(BondID, AttributeCache)
+
+    /// The device with this serial number was met under this address, and proved to be it; its former address is forgotten.
+    ///
+    /// Refused with `addressTaken` while another device has that address, with `adoptionsFull`, and with `malformed`.
+    case adoptAddress(device: String, IdentityAddress)
+
+    /// Forgets how the device is reached: its bonds with all controllers, what was discovered with them, its adopted address. Its entries and its books
+    /// stay. Answered by `forgot`.
+    case forgetDevice(String)
 }
 
 /// What became of one change.
@@ -94,6 +122,8 @@ public enum ChangeOutcome: Sendable, Hashable {
     case split([EntryPart])
     /// What an operator's act left in the audit.
     case audited(AuditLine)
+    /// The bonds that were there and are forgotten.
+    case forgot([BondID])
     /// Done.
     case done
     /// Not done, and nothing of it was written.
@@ -144,6 +174,16 @@ public struct Refusal: Sendable, Hashable, CustomStringConvertible {
         case quarantineFull = "quarantine-full"
         /// The evidence has no room for the rejected windows.
         case evidenceFull = "evidence-full"
+        /// As many bonds are stored as may be.
+        case bondsFull = "bonds-full"
+        /// As many addresses are adopted as may be.
+        case adoptionsFull = "adoptions-full"
+        /// No such bond is stored, or it lacks the key.
+        case unknownBond = "unknown-bond"
+        /// Another device has this address.
+        case addressTaken = "address-taken"
+        /// The counter was used already.
+        case counterInPast = "counter-in-past"
     }
 
     /// The reason.

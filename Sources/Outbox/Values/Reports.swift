@@ -12,6 +12,10 @@ public struct OpeningReport: Sendable, Hashable {
     public var unsalvaged = 0
     /// Whether assignments may have been lost with the broken file.
     public var assignmentsLost = false
+    /// Bonds taken over from the broken file.
+    public var salvagedBonds = 0
+    /// Stored bonds and adopted addresses whose digest is wrong. They count as not stored: the devices are paired or adopted again.
+    public var damagedBonds = 0
     /// Stored entries whose digest is wrong. They stay where they are until the caller sets them aside.
     public var damaged: [EntryID] = []
     /// Why the disk space for all the places could not be provisioned; `nil` when it is.
