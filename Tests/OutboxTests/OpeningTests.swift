@@ -340,6 +340,20 @@ struct OpeningTests {
         await outbox.close()
     }
 
+    @Test("a table whose definition was altered on the disk is not worked with: the file is moved aside, and its entries are saved", arguments: [
+        "ALTER TABLE meta RENAME COLUMN value TO valuf", "ALTER TABLE audit RENAME TO audiu", "DROP TABLE filler", "DROP INDEX line_current",
+        "CREATE TRIGGER t AFTER INSERT ON audit BEGIN DELETE FROM settled; END"
+    ])
+    func alteredTables(sql: String) async throws {
+        let (directory, stored) = try await filled()
+        try alter(directory, sql)
+        let (outbox, report) = try await open(directory)
+        #expect(report.movedAside?.cause.hasSuffix("outbox.db: its tables are not those of version \(Schema.present.version)") == true)
+        #expect(report.salvaged == 3)
+        #expect(try await outbox.load(stored[0].head.id).body == stored[0].body)
+        await outbox.close()
+    }
+
     /// Changes the file as another program would, with the library alone.
     private func alter(_ directory: Directory, _ sql: String) throws {
         var handle: OpaquePointer?

@@ -32,6 +32,11 @@ struct SpaceTests {
             next += 192
             return id
         }
+        for number in 0..<UInt8(settings.bondCapacity) {
+            let device = "C\(number)" + String(repeating: "x", count: 60)
+            try await outbox.accept([.storeBond(bond(number, device: device)), .storeCache(bond(number).id, cache(number, AttributeCache.limit))])
+            try await outbox.accept([.adoptAddress(device: device, peer(number))])
+        }
         // Evidence first: entries whose windows are all rejected.
         while try await outbox.snapshot().evidence < settings.evidenceCapacity {
             let count = min(128, settings.evidenceCapacity - (try await outbox.snapshot().evidence))
@@ -102,6 +107,14 @@ struct SpaceTests {
         #expect(try await outbox.snapshot().queued.isEmpty)
         let end = try #require(try await outbox.device("C1")?.current)
         #expect(end.settledEnd == end.next)
+        // A device is paired anew, and another one in the place of a third.
+        let names = try await outbox.adoptedAddresses().keys.sorted()
+        try await outbox.accept([
+            .storeBond(bond(0, device: names[0], keys: 1)), .storeCache(bond(0).id, cache(7, AttributeCache.limit)), .forgetDevice(names[1])
+        ])
+        try await outbox.accept([
+            .storeBond(bond(9)), .storeCache(bond(9).id, cache(9, AttributeCache.limit)), .adoptAddress(device: "C9", peer(9))
+        ])
         // Provisioned means: what fits the bounds can be read and stored even now.
         _ = try await outbox.accept(bulk(end.next, 128))
         await outbox.close()

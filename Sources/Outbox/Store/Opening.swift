@@ -131,6 +131,9 @@ struct Opening {
             try refuseNewer(version, files.database)
             let findings = try database.all("PRAGMA quick_check(8)") { $0.text(0) }
             guard findings == ["ok"] else { throw OutboxError(.corrupt, "\(files.database): \(findings.joined(separator: "; "))") }
+            if let what = try schema.difference(in: database, version: Int(clamping: version)) {
+                throw OutboxError(.corrupt, "\(files.database): \(what)")
+            }
             // Without this, frames of the run before would stay and new ones lengthen the log.
             try database.restartLog()
             if version < schema.version {

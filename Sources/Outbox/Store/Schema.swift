@@ -20,6 +20,19 @@ struct Schema: Sendable {
         }
     }
 
+    /// Compares the tables of a file with those that its version has. `quick_check` takes a table for sound whose definition was altered.
+    ///
+    /// - Returns: what differs; `nil` when nothing does.
+    func difference(in database: Database, version: Int) throws(OutboxError) -> String? {
+        func definitions(_ database: Database) throws(OutboxError) -> [String] {
+            try database.all("SELECT type || ' ' || name || ' ' || tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema ORDER BY 1") { $0.text(0) }
+        }
+        let model = try Database(":memory:", mode: .normal, vfs: nil)
+        defer { model.close() }
+        try Schema(steps: Array(steps.prefix(version))).migrate(model, from: 0)
+        return try definitions(model) == definitions(database) ? nil : "its tables are not those of version \(version)"
+    }
+
     /// Sequences are unwrapped, 64 bits. A *line* is one life of one log of one device: a log that begins anew under its old name is another
     /// line, so that what is stored of the former settles nothing of the new. Bodies have a table of their own: counting an attempt
     /// must not rewrite 40 KB.

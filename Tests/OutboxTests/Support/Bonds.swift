@@ -53,6 +53,12 @@ struct Reach: Hashable {
     var caches: [AttributeCache?]
     var adopted: [String: IdentityAddress]
 
+    init(bonds: [Bond], caches: [AttributeCache?], adopted: [String: IdentityAddress]) {
+        self.bonds = bonds
+        self.caches = caches
+        self.adopted = adopted
+    }
+
     init(of outbox: Outbox) async throws {
         bonds = try await outbox.bonds()
         caches = []
