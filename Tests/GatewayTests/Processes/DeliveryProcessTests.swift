@@ -4,7 +4,7 @@ import Platform
 import Testing
 @testable import gateway
 
-@Suite("Delivery between real processes", .serialized)
+@Suite("Delivery between real processes", .serialized, .enabled(if: Stage.isPossible, "python3 and openssl, for the reference backend, are not installed"))
 struct DeliveryProcessTests {
     /// mozilla/MozStumbler#546: a login page answered 200, and 30,000 points were thrown away as delivered.
     @Test("neither a login page nor a wrong receipt confirms anything", arguments: [

@@ -5,7 +5,7 @@ import Testing
 @testable import gateway
 
 /// SIGTERM ends the gateway within five seconds and with status 0, whatever it is doing.
-@Suite("The daemon ends and begins", .serialized)
+@Suite("The daemon ends and begins", .serialized, .enabled(if: Stage.isPossible, "python3 and openssl, for the reference backend, are not installed"))
 struct StopTests {
     private func owner(_ status: JSONValue, _ key: String = "anna") -> JSONValue? { status["owners"]?.list.first { $0["key"]?.string == key } }
     private func collar(_ status: JSONValue) -> JSONValue? { status["collars"]?.list.first }
