@@ -43,7 +43,7 @@ extension RadioController {
     /// The device asked for more security than its link has (ATT errors 0x05, 0x0C, 0x0F): its link is made anew, encrypted this time.
     public func securityDemanded(_ device: String) { feed(.securityDemanded(device: device)) }
 
-    /// The device's driver has let go of its link and wants no other for now.
+    /// The device's driver has let go of its link and wants no other until it asks.
     public func released(_ device: String) {
         guard mailboxes[device]?.isInUse == true else { return }
         mailboxes[device]?.isInUse = false

@@ -4,7 +4,7 @@ import Platform
 public enum RadioEvent: Sendable, Hashable {
     /// A controller works.
     case controllerReady(ControllerIndex, ControllerInformation)
-    /// None works, for now.
+    /// None works at the moment.
     case controllerAbsent(ControllerAbsence)
     /// Of one device, of pairing, of somebody unknown.
     case device(ConnectorEvent)

@@ -80,7 +80,7 @@ extension ControllerMachine {
         return policy.controller == nil || information.publicAddress == policy.controller
     }
 
-    /// Nothing can be done for now.
+    /// Nothing can be done at the moment.
     mutating func wait(_ absence: ControllerAbsence, for pause: Duration) -> [ControllerAction] {
         let left = leave()
         let index: ControllerIndex? = switch absence {

@@ -73,7 +73,8 @@ actor Hub {
         synchronised = parts.wallClock.read().synchronised
         let board = IndicatorBoard(loop: parts.loop, output: parts.leds, layout: parts.layout)
         self.board = board
-        await board.set(.starting)
+        // What is not known yet is not shown as well.
+        await board.set([.starting, .lookingForDevices, .waitingToSend])
         guard running else { return }
         let owners = Set(configuration.owners.map(\.key))
         let store = StoreKeeper(

@@ -34,7 +34,8 @@ struct HubView: Sendable {
         }
         if collars.contains(where: { $0.report.state == .reading }) { conditions.insert(.readingFromDevice) }
         if isFull { conditions.insert(.queueFull) }
-        if snapshot.map({ !$0.queued.isEmpty }) ?? false { conditions.insert(.waitingToSend) }
+        // As long as nobody could look into the outbox, nobody knows that everything is delivered.
+        if snapshot.map({ !$0.queued.isEmpty }) ?? true { conditions.insert(.waitingToSend) }
         for lane in lanes {
             switch lane.state {
             case .holding(.clock, _): if !wall.synchronised { conditions.insert(.clockUnset) }
