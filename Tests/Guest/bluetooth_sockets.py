@@ -26,6 +26,8 @@ SECURITY_MEDIUM = 2
 SO_RCVBUFFORCE = 33
 
 COMMAND_COMPLETE, COMMAND_STATUS = 0x0001, 0x0002
+GET_CONNECTIONS = 0x0015
+NOT_POWERED, INVALID_INDEX = 0x0F, 0x11  # statuses
 READ_INDEX_LIST, READ_INFO, SET_POWERED, SET_BONDABLE, SET_LE = 0x0003, 0x0004, 0x0005, 0x0009, 0x000D
 SET_IO_CAPABILITY, UNPAIR_DEVICE, USER_CONFIRMATION_REPLY, USER_PASSKEY_REPLY, SET_SECURE_CONNECTIONS = 0x18, 0x1B, 0x1C, 0x1E, 0x2D
 LOAD_IRKS, START_DISCOVERY, STOP_DISCOVERY, ADD_DEVICE, REMOVE_DEVICE = 0x30, 0x23, 0x24, 0x33, 0x34
@@ -104,11 +106,14 @@ class Management:
     def first_controller(self, seconds: float = 10) -> int:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            listed = self.command(READ_INDEX_LIST)
-            if struct.unpack_from("<H", listed)[0] > 0:
-                return struct.unpack_from("<H", listed, 2)[0]
+            if listed := self.controllers():
+                return listed[0]
             time.sleep(0.05)
         raise TimeoutError("no controller")
+
+    def controllers(self) -> tuple[int, ...]:
+        listed = self.command(READ_INDEX_LIST)
+        return struct.unpack_from(f"<{struct.unpack_from('<H', listed)[0]}H", listed, 2)
 
     def set_up(self, index: int) -> None:
         """LE, bondable, nothing to show or to type with, secure connections, powered."""
@@ -126,6 +131,24 @@ class Management:
 
     def forget(self, index: int, address: str) -> None:
         self.command(REMOVE_DEVICE, index, wire_address(address) + bytes([ADDRESS_RANDOM]))
+
+    def wait_unlinked(self, index: int, seconds: float = 10) -> None:
+        """Waits until the kernel has taken down every link of the controller. A peer knows earlier that a link has ended, and a connect in between
+        would be given the one that is ending."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                links = struct.unpack_from("<H", self.command(GET_CONNECTIONS, index))[0]
+            except OSError as error:
+                # A controller that is new, or gone, has none.
+                if error.errno in (NOT_POWERED, INVALID_INDEX):
+                    return
+                raise
+            if links == 0:
+                return
+            if time.monotonic() > deadline:
+                raise TimeoutError("a link stays up")
+            time.sleep(0.02)
 
     def unpair(self, index: int, address: str) -> None:
         """Drops the bond, and the link if there is one."""

@@ -31,6 +31,7 @@ class Radio(unittest.TestCase):
         self.peers = Peers()
         self.addCleanup(self.peers.close)
         self.links = []
+        self.known = []
         self.set_up_controller()
 
     def set_up_controller(self):
@@ -39,12 +40,20 @@ class Radio(unittest.TestCase):
         self.index = self.management.first_controller()
         self.management.set_up(self.index)
 
+    def auto_connect(self, address):
+        self.management.auto_connect(self.index, address)
+        self.known.append(address)
+
     def tearDown(self):
+        # First, or the kernel links them again.
+        for address in self.known:
+            self.management.forget(self.index, address)
         for link in self.links:
             link.close()
         for serial in ("SN-0001", "SN-0002", "SN-0003", "cuff", "scale", "band"):
             self.peers.ask(serial, do="cut-link")
             self.peers.wait(serial, linked=False)
+        self.management.wait_unlinked(self.index)
 
     def link(self, address):
         att = ATT(address)
@@ -152,6 +161,7 @@ class Radio(unittest.TestCase):
             self.assertGreaterEqual(time.monotonic() - begun, least)
             self.peers.wait("cuff", linked=False)
             att.close()
+            self.management.wait_unlinked(self.index)
 
     def test_an_address_changes_and_the_identity_stays(self):
         self.peers.ask("SN-0002", do="battery-change", address="C0:00:00:00:00:A2")
@@ -170,8 +180,7 @@ class Radio(unittest.TestCase):
         self.addCleanup(listener.close)
         known = {ONE: "SN-0001", TWO: "SN-0002", CUFF: "cuff"}
         for address in known:
-            self.management.auto_connect(self.index, address)
-            self.addCleanup(self.management.forget, self.index, address)
+            self.auto_connect(address)
         links = dict(listener.accept() for _ in known)
         self.links += links.values()
         self.assertEqual(links.keys(), known.keys())
@@ -204,8 +213,7 @@ class Radio(unittest.TestCase):
         att.close()
         listener = Listener()
         self.addCleanup(listener.close)
-        self.management.auto_connect(self.index, BAND)
-        self.addCleanup(self.management.forget, self.index, BAND)
+        self.auto_connect(BAND)
         for _ in range(2):
             self.peers.ask("band", do="new-private-address")
             self.assertNotEqual(self.peers.ask("band", query="state")["address"], private)
