@@ -16,6 +16,32 @@ struct Configuration: Sendable {
         case bluetooth(BluetoothAddress)
         /// The Unix socket of a simulated device.
         case socket(path: String)
+        /// Over Bluetooth, at an address that is learned by its serial number when pairing is opened.
+        case adoption
+    }
+
+    /// Which Bluetooth controller is driven.
+    enum Controller: Sendable, Hashable {
+        /// The first that is there.
+        case any
+        case address(BluetoothAddress)
+    }
+
+    /// How pairing with a device is answered. It also gives the IO capability: a side that has a passkey to enter has a keyboard, one that has none
+    /// has neither keyboard nor display.
+    struct Pairing: Sendable, Hashable {
+        /// Whether the hub pairs again by itself after the device lost its keys.
+        let repair: Bool
+        let passkey: PasskeySource
+    }
+
+    /// Where the passkey of a device comes from.
+    enum PasskeySource: Sendable, Hashable {
+        /// There is none (Just Works).
+        case none
+        case fixed(Passkey)
+        /// It is written to a file when the device shows it.
+        case file(path: String)
     }
 
     /// Whose the windows are that a collar holds when its owner changes.
@@ -39,6 +65,7 @@ struct Configuration: Sendable {
         let backlog: Backlog?
         let awayAfter: Duration
         let security: Security
+        let pairing: Pairing
         let service: BluetoothUUID
         let heartbeat: BluetoothUUID
         let windows: BluetoothUUID
@@ -107,6 +134,7 @@ struct Configuration: Sendable {
     let owners: [Owner]
     /// At least one; names, serial numbers and links are distinct.
     let collars: [Collar]
+    let controller: Controller
     let uplink: Uplink
     /// The directory of the outbox.
     let outboxDirectory: String
@@ -134,7 +162,7 @@ struct Setting: Sendable, Hashable {
     /// The section as messages name it, e.g. `[collar] "front"`; empty for what stands before the first table.
     let place: String
     let key: String
-    /// The value as TOML; `nil` when absent.
+    /// The value as TOML, of a secret only that there is one; `nil` when absent.
     let literal: String?
     let origin: Origin
 }

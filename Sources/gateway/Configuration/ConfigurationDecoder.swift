@@ -1,6 +1,8 @@
 /// Turns a document into a configuration, with every finding on the way. It touches no file but those that `checks` looks at.
 struct ConfigurationDecoder {
     let root: TOMLTable
+    /// The permissions of the file.
+    let mode: UInt32
     let checks: FileChecks
     let findings: Findings
 
@@ -15,6 +17,13 @@ struct ConfigurationDecoder {
             guard let file = owner.tokenFile else { continue }
             checks.secret(file.value, owner.reader.named(Keys.Owner.tokenFile.row), at: file.position, findings)
         }
+        for collar in collars {
+            if let passkey = collar.passkey { checks.secretInside(mode, collar.reader.named(Keys.Collar.passkey.row), at: passkey.position, findings) }
+            if let file = collar.passkeyFile {
+                checks.passkey(file.value, collar.reader.named(Keys.Collar.passkeyFile.row), at: file.position, findings)
+            }
+        }
+        let controller = single(.radio).read(Keys.Radio.controller)
         let uplink = uplink(single(.uplink))
         let outbox = single(.outbox)
         let directory = outbox.read(Keys.Outbox.directory)
@@ -26,7 +35,7 @@ struct ConfigurationDecoder {
         let level = single(.log).read(Keys.Log.level)
         guard let uplink, !findings.haveError else { return nil }
         return Configuration(
-            owners: owners.compactMap(\.owner), collars: collars.compactMap(\.collar), uplink: uplink, outboxDirectory: directory, controlSocket: control,
+            owners: owners.compactMap(\.owner), collars: collars.compactMap(\.collar), controller: controller, uplink: uplink, outboxDirectory: directory, controlSocket: control,
             sync: batch, clockSource: clockSource, indicators: indicators, logLevel: level, settings: findings.settings)
     }
 
@@ -82,7 +91,7 @@ struct ConfigurationDecoder {
             findings.error(.nothingConfigured, at: root.position, "no owner is configured; add [[owner]] with key and token_file")
         }
         if root[Section.collar.rawValue] == nil || isEmptyArray(.collar) {
-            findings.error(.nothingConfigured, at: root.position, "no device is configured; add [[collar]] with name, serial, owner and address")
+            findings.error(.nothingConfigured, at: root.position, "no device is configured; add [[collar]] with name, serial and owner")
         }
     }
 

@@ -17,7 +17,7 @@ enum ConfigurationFile {
     /// Reads and checks the file at `path`.
     static func load(_ path: String, checks: FileChecks) -> ConfigurationOutcome {
         let findings = Findings()
-        let configuration = table(path, findings).flatMap { ConfigurationDecoder(root: $0, checks: checks, findings: findings).decode() }
+        let configuration = table(path, findings).flatMap { ConfigurationDecoder(root: $0.root, mode: $0.mode, checks: checks, findings: findings).decode() }
         return ConfigurationOutcome(configuration: configuration, diagnostics: findings.inOrder)
     }
 
@@ -28,7 +28,7 @@ enum ConfigurationFile {
     /// because of it. `nil` with the reasons when the file does not say.
     static func controlSocket(_ path: String) -> (path: String?, diagnostics: [Diagnostic]) {
         let findings = Findings()
-        guard let root = table(path, findings) else { return (nil, findings.inOrder) }
+        guard let root = table(path, findings)?.root else { return (nil, findings.inOrder) }
         let control: TOMLTable?
         if case .table(let table) = root[Section.control.rawValue]?.value.content { control = table } else { control = nil }
         let reader = SectionReader(.control, control, fileStart: root.position, findings: findings)
@@ -36,7 +36,7 @@ enum ConfigurationFile {
         return findings.haveError ? (nil, findings.inOrder) : (socket, [])
     }
 
-    private static func table(_ path: String, _ findings: Findings) -> TOMLTable? {
+    private static func table(_ path: String, _ findings: Findings) -> (root: TOMLTable, mode: UInt32)? {
         let start = SourcePosition(file: path, line: 1, column: 1)
         do throws(SystemError) {
             let file = try RegularFile.read(path, upTo: TOMLDocument.sizeLimit)
@@ -44,7 +44,7 @@ enum ConfigurationFile {
                 findings.warning(.fileExposed, at: start, "others can change this file (mode 0\(String(file.mode, radix: 8))); run: chmod go-w \(path)")
             }
             do throws(TOMLError) {
-                return try TOMLDocument(parsing: file.bytes, file: path).table()
+                return (try TOMLDocument(parsing: file.bytes, file: path).table(), file.mode)
             } catch {
                 findings.error(.syntax, at: error.position, error.words)
             }

@@ -1,4 +1,4 @@
-/// What no single key can say: that exactly one of two is there, that names are given once, that what is referred to exists.
+/// What no single key can say: that one of two is there at most, that names are given once, that what is referred to exists.
 struct Consistency {
     let findings: Findings
 
@@ -11,6 +11,7 @@ struct Consistency {
         refuseRepeats(collars.map { ($0.reader, $0.socket) }, Keys.Collar.socket.row, "two devices cannot be at one socket")
         for collar in collars {
             checkLink(of: collar)
+            checkPairing(of: collar)
             checkCharacteristics(of: collar)
             checkOwner(of: collar, among: owners)
         }
@@ -21,9 +22,21 @@ struct Consistency {
         let address = reader.gives(Keys.Collar.address.row), socket = reader.gives(Keys.Collar.socket.row)
         if address, socket {
             findings.error(.conflict, at: reader.position(of: Keys.Collar.socket.row), "\(reader.place) has both address and socket; keep one of them")
-        } else if !address, !socket {
-            findings.error(.missingKey, at: reader.position,
-                           "\(reader.place) has neither address nor socket; add address = \(Keys.Collar.address.row.example)")
+        } else if !address, !socket, collar.security == .none {
+            // Whoever is near could say its serial number.
+            findings.error(.conflict, at: reader.position(of: Keys.Collar.security.row),
+                           "\(reader.place) has neither address nor socket, and security = \"none\"; a collar that cannot pair is not found by its serial "
+                               + "number: add address = \(Keys.Collar.address.row.example)")
+        }
+    }
+
+    private func checkPairing(of collar: CollarDraft) {
+        let reader = collar.reader
+        let rows = [Keys.Collar.passkey.row, Keys.Collar.passkeyFile.row].filter(reader.gives)
+        reader.refuse(rows.count == 2, Keys.Collar.passkeyFile.row, "stands beside passkey; keep one of them")
+        for row in rows + [Keys.Collar.repair.row].filter({ _ in collar.repair }) {
+            reader.refuse(collar.security == .none, row, "has no effect with security = \"none\"; remove one of them")
+            reader.refuse(reader.gives(Keys.Collar.socket.row), row, "has no effect with socket: a simulated collar is not paired")
         }
     }
 

@@ -31,6 +31,9 @@ struct CollarDraft {
     let backlog: Placed<Configuration.Backlog>?
     let awayAfter: Duration
     let security: Configuration.Security
+    let repair: Bool
+    let passkey: Placed<Passkey>?
+    let passkeyFile: Placed<String>?
     let service: BluetoothUUID
     let heartbeat: BluetoothUUID
     let windows: BluetoothUUID
@@ -46,18 +49,30 @@ struct CollarDraft {
         backlog = reader.read(Keys.Collar.backlog)
         awayAfter = reader.read(Keys.Collar.awayAfter)
         security = reader.read(Keys.Collar.security)
+        repair = reader.read(Keys.Collar.repair)
+        passkey = reader.read(Keys.Collar.passkey)
+        passkeyFile = reader.read(Keys.Collar.passkeyFile)
         service = reader.read(Keys.Collar.service)
         heartbeat = reader.read(Keys.Collar.heartbeat)
         windows = reader.read(Keys.Collar.windows)
         control = reader.read(Keys.Collar.control)
     }
 
-    /// One way to reach it, if the file gives exactly one.
+    /// The way to reach it, unless the file gives two, or one that could not be read.
     var link: Configuration.Link? {
         switch (address, socket) {
         case (let address?, nil): .bluetooth(address.value)
         case (nil, let socket?): .socket(path: socket.value)
+        case (nil, nil) where !reader.gives(Keys.Collar.address.row) && !reader.gives(Keys.Collar.socket.row): .adoption
         default: nil
+        }
+    }
+
+    private var passkeySource: Configuration.PasskeySource {
+        switch (passkey, passkeyFile) {
+        case (let passkey?, _): .fixed(passkey.value)
+        case (nil, let file?): .file(path: file.value)
+        case (nil, nil): .none
         }
     }
 
@@ -65,6 +80,6 @@ struct CollarDraft {
         guard let name, let serial, let owner, let link else { return nil }
         return Configuration.Collar(
             name: name.value, serial: serial.value, owner: owner.value, link: link, backlog: backlog?.value, awayAfter: awayAfter,
-            security: security, service: service, heartbeat: heartbeat, windows: windows, control: control)
+            security: security, pairing: .init(repair: repair, passkey: passkeySource), service: service, heartbeat: heartbeat, windows: windows, control: control)
     }
 }

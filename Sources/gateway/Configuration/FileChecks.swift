@@ -25,6 +25,20 @@ enum FileChecks: Sendable {
         }
     }
 
+    /// A secret that stands in the configuration itself, whose permissions are `mode`.
+    func secretInside(_ mode: UInt32, _ name: String, at position: SourcePosition, _ findings: Findings) {
+        guard self != .none, mode & 0o044 != 0 else { return }
+        findings.warning(.fileExposed, at: position,
+                         "\(name) can be read by others in this file (mode 0\(String(mode, radix: 8))); run: chmod go-r \(position.file)")
+    }
+
+    /// The file that will hold a passkey. It is written when the device shows one, so it may be missing.
+    func passkey(_ path: String, _ name: String, at position: SourcePosition, _ findings: Findings) {
+        var status = stat()
+        guard self != .none, lstat(path, &status) == 0 || errno != ENOENT else { return }
+        secret(path, name, at: position, findings)
+    }
+
     /// Certificate authorities in PEM (RFC 7468).
     func certificates(_ path: String, _ name: String, at position: SourcePosition, _ findings: Findings) {
         guard self != .none else { return }

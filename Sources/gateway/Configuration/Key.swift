@@ -2,7 +2,7 @@
 enum Section: String, Sendable, CaseIterable {
     /// What stands before the first table.
     case top = ""
-    case owner, collar, uplink, outbox, control, sync, time, log
+    case owner, collar, radio, uplink, outbox, control, sync, time, log
 
     /// Whether the file may have several of it, as `[[section]]`.
     var repeats: Bool { self == .owner || self == .collar }
@@ -16,6 +16,7 @@ enum Section: String, Sendable, CaseIterable {
         case .top: "Before the first table of the file."
         case .owner: "A person whose readings the gateway carries. At least one."
         case .collar: "An activity collar. At least one."
+        case .radio: "The Bluetooth controller."
         case .uplink: "The way to the backend."
         case .outbox: "The queue on the disk."
         case .control: "How `gateway status` and `gateway flush` reach the daemon."

@@ -25,9 +25,10 @@ enum Keys {
         static let serial = Key.required(.collar, "serial", .line(upTo: 64, example: "AC-0001"),
             "The serial number on the collar. It is how the collar is known, here and at the backend.")
         static let owner = Key.required(.collar, "owner", .name(example: "anna"), "The `key` of the owner whose activity it records.")
-        static let address = Key.optional(.collar, "address", .deviceAddress, absent: "`socket` must be there",
+        static let address = Key.optional(.collar, "address", .deviceAddress,
+            absent: "without `socket` either, the collar is found by its serial number when pairing is opened (`gateway pair`)",
             "The Bluetooth address. Without `/random` or `/public` behind it, it is a static random one (its first digit is C, D, E or F).")
-        static let socket = Key.optional(.collar, "socket", .absolutePath(upTo: 107, example: "/tmp/collar.sock"), absent: "`address` must be there",
+        static let socket = Key.optional(.collar, "socket", .absolutePath(upTo: 107, example: "/tmp/collar.sock"), absent: "the collar is reached over Bluetooth",
             "Instead of `address`: the Unix socket of a simulated collar, for development.")
         static let backlog = Key.optional(.collar, "backlog", .choice(example: Configuration.Backlog.new),
             absent: "`new` when this hub meets the collar for the first time; after a change of owner the hub waits until it is told",
@@ -36,16 +37,29 @@ enum Keys {
             standard: .seconds(86_400), "How long the collar may be out of reach before the radio LED says so.")
         static let security = StandardKey(.collar, "security", .choice(example: Configuration.Security.encrypted), standard: .encrypted,
             "`none` is for firmware that cannot pair: anybody near can then read the collar and clear it.")
+        static let repair = StandardKey(.collar, "repair", .flag, standard: false,
+            "Whether the hub pairs again by itself with a collar that lost its keys, as after a change of firmware. Whoever is near at that moment could pose as the collar; without it `gateway pair` does it.")
+        static let passkey = Key.optional(.collar, "passkey", .passkey, absent: "pairing asks for no passkey (Just Works)",
+            "The passkey of a collar that has a fixed one. It excludes somebody in the middle of the pairing.")
+        static let passkeyFile = Key.optional(.collar, "passkey_file", .absolutePath(example: "/run/gateway/front.passkey"), absent: "as `passkey` says",
+            "Instead of `passkey`: the file into which somebody writes the six digits that the collar shows while it is paired (mode 0600). It need not be there before.")
         static let service = uuid("service", \.service, "The collar service.")
         static let heartbeat = uuid("heartbeat", \.heartbeat, "The characteristic Beta Metrics, whose notifications are the heartbeat.")
         static let windows = uuid("windows", \.windows, "The characteristic Raw Windows.")
         static let control = uuid("control", \.control, "The characteristic Control Point.")
-        static let rows = [name.row, serial.row, owner.row, address.row, socket.row, backlog.row, awayAfter.row, security.row,
+        static let rows = [name.row, serial.row, owner.row, address.row, socket.row, backlog.row, awayAfter.row, security.row, repair.row,
+                           passkey.row, passkeyFile.row,
                            service.row, heartbeat.row, windows.row, control.row]
 
         private static func uuid(_ name: String, _ part: KeyPath<CollarProfile, BluetoothUUID>, _ explanation: String) -> StandardKey<BluetoothUUID> {
             StandardKey(.collar, name, .uuid, standard: CollarProfile()[keyPath: part], "\(explanation) Other than the default only for firmware that uses its own UUIDs.")
         }
+    }
+
+    enum Radio {
+        static let controller = StandardKey(.radio, "controller", .controller, standard: .any,
+            "The Bluetooth controller to drive: its address, or `any` for the first one that is there. Bonds belong to one controller: after a change the devices are paired again.")
+        static let rows = [controller.row]
     }
 
     enum Uplink {
@@ -113,6 +127,7 @@ enum Keys {
         case .top: Top.rows
         case .owner: Owner.rows
         case .collar: Collar.rows
+        case .radio: Radio.rows
         case .uplink: Uplink.rows
         case .outbox: Outbox.rows
         case .control: Control.rows

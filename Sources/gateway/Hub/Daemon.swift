@@ -80,7 +80,7 @@ enum Daemon {
                     return UnixLinkSource(path: path, loop: loop) { error in
                         log(.debug, .deviceAway, "\(collar.name) does not answer: \(error)", LogField("DEVICE", collar.serial))
                     }
-                case .bluetooth:
+                case .bluetooth, .adoption:
                     log(.error, .deviceFault, "\(collar.name): this release drives no Bluetooth controller; only collars with a \"socket\" are linked",
                         LogField("DEVICE", collar.serial))
                     return NoController(loop: loop)

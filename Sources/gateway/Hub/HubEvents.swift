@@ -18,6 +18,7 @@ extension LogEvent {
     static let entryStored = LogEvent("entry-stored", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e000e")
     static let gapFound = LogEvent("gap-found", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e000f")
     static let entryDamaged = LogEvent("entry-damaged", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e0011")
+    static let bondDamaged = LogEvent("bond-damaged", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e001e")
     static let collarCleared = LogEvent("collar-cleared", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e0012")
     static let clearRefused = LogEvent("clear-refused", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e0013")
     static let queueFull = LogEvent("queue-full", id: "0d5c7c1e5d5b4f6f9f6c1d1b2a6e0014")

@@ -81,8 +81,10 @@ extension Configuration {
     /// Whether a device is reached over Bluetooth, which this release has no driver for.
     var needsController: Bool {
         collars.contains { collar in
-            if case .bluetooth = collar.link { return true }
-            return false
+            switch collar.link {
+            case .bluetooth, .adoption: true
+            case .socket: false
+            }
         }
     }
 }

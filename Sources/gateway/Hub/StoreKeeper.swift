@@ -252,6 +252,10 @@ actor StoreKeeper {
             log(.error, .storageMovedAside,
                 "a broken outbox was moved to \(aside.path): \(aside.cause); \(report.salvaged) entries saved, \(report.unsalvaged) are read again")
         }
+        if report.damagedBonds > 0 {
+            log(.error, .bondDamaged, "\(counted(report.damagedBonds, "bond or address", "bonds or addresses")) of devices were not what was stored and count no more; "
+                + "a device that is not linked again needs: gateway pair")
+        }
         if let error = report.unprovisioned {
             log(.warning, .storageFault, "the disk has no room for a full queue: \(error)", LogField("CODE", error.code.rawValue))
         }

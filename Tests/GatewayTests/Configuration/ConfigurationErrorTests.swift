@@ -43,7 +43,6 @@ struct ConfigurationErrorTests {
 
     @Test("each flaw has its message", arguments: [
         flaw("a misspelt key", [12: "adress = \"C0:FF:EE:12:34:56\""],
-             "8:1: error: [collar] \"front\" has neither address nor socket; add address = \"C0:FF:EE:12:34:56\"",
              "12:1: error: [collar] \"front\".adress is not a known key; did you mean \"address\"?"),
         flaw("a misspelt key at the top", [1: "indicator = \"none\""], "1:1: error: indicator is not a known key; did you mean \"indicators\"?"),
         flaw("a key like no other", [:], then: ["[time]", "colour = 3"],
@@ -54,7 +53,7 @@ struct ConfigurationErrorTests {
              "22:1: error: [outbox].indicators is not a known key here; it belongs at the top of the file, before the first table"),
         flaw("a misspelt section", [:], then: ["[snyc]"], "22:2: error: [snyc] is not a known section; did you mean [sync]?"),
         flaw("a section like no other", [:], then: ["[[printer]]"],
-             "22:3: error: [printer] is not a known section; known: [[owner]], [[collar]], [uplink], [outbox], [control], [sync], [time], [log]"),
+             "22:3: error: [printer] is not a known section; known: [[owner]], [[collar]], [radio], [uplink], [outbox], [control], [sync], [time], [log]"),
         flaw("a section with too few brackets", [2: "", 3: "", 4: "", 5: "[owner]"],
              "5:2: error: owner is a table; write it as [[owner]]"),
         flaw("a section with too many brackets", [:], then: ["[[log]]"], "22:3: error: log is an array; write it as [log]"),
@@ -114,7 +113,33 @@ struct ConfigurationErrorTests {
              "13:1: error: [collar] \"back\" has one UUID for two of heartbeat, windows and control; each characteristic has its own"),
         flaw("two ways to one collar", [12: "address = \"C0:FF:EE:12:34:56\"\nsocket = \"/tmp/c.sock\""],
              "13:1: error: [collar] \"front\" has both address and socket; keep one of them"),
-        flaw("no way to a collar", [17: ""], "13:1: error: [collar] \"back\" has neither address nor socket; add address = \"C0:FF:EE:12:34:56\""),
+        flaw("no way to a collar that cannot pair", [17: "security = \"none\""],
+             "17:1: error: [collar] \"back\" has neither address nor socket, and security = \"none\"; a collar that cannot pair is not found by its serial number: "
+             + "add address = \"C0:FF:EE:12:34:56\""),
+        flaw("a word for a flag", [12: "repair = \"true\""],
+             "12:10: error: [collar] \"front\".repair is a string; allowed: true or false, without quotes, e.g. true"),
+        flaw("a passkey that lost its first digit", [12: "passkey = 12345"],
+             "12:11: error: [collar] \"front\".passkey does not fit; allowed: six digits, in quotes when the first is 0, e.g. 123456"),
+        flaw("a passkey of words", [12: "passkey = \"secret\""],
+             "12:11: error: [collar] \"front\".passkey does not fit; allowed: six digits, in quotes when the first is 0, e.g. 123456"),
+        flaw("a passkey that is no number", [12: "passkey = 1.5"],
+             "12:11: error: [collar] \"front\".passkey is a float; allowed: six digits, in quotes when the first is 0, e.g. 123456"),
+        flaw("two passkeys for one collar", [12: "passkey = 123456\npasskey_file = \"/run/gateway/p\""],
+             "13:1: error: [collar] \"front\".passkey_file stands beside passkey; keep one of them"),
+        flaw("a passkey for a collar that cannot pair", [12: "passkey = 123456\nrepair = true\naddress = \"C0:FF:EE:12:34:56\"\nsecurity = \"none\""],
+             "12:1: error: [collar] \"front\".passkey has no effect with security = \"none\"; remove one of them",
+             "13:1: error: [collar] \"front\".repair has no effect with security = \"none\"; remove one of them"),
+        flaw("a passkey for a simulated collar", [17: "socket = \"/s\"\npasskey_file = \"/run/gateway/p\""],
+             "18:1: error: [collar] \"back\".passkey_file has no effect with socket: a simulated collar is not paired"),
+        flaw("a passkey file that others can read", [12: "passkey_file = \"DIR/open.passkey\""],
+             "12:1: error: [collar] \"front\".passkey_file: DIR/open.passkey can be read by others (mode 0644); run: chmod 600 DIR/open.passkey"),
+        flaw("a controller by its name", [:], then: ["[radio]", "controller = \"hci0\""],
+             "23:14: error: [radio].controller is \"hci0\"; allowed: \"any\", or the address of a controller, with /random behind it when that is a static "
+             + "random one, e.g. \"00:1A:7D:DA:71:13\""),
+        flaw("a misspelt key of the radio", [:], then: ["[radio]", "controler = \"any\""],
+             "23:1: error: [radio].controler is not a known key; did you mean \"controller\"?"),
+        flaw("a key of the radio elsewhere", [:], then: ["controller = \"any\""],
+             "22:1: error: [outbox].controller is not a known key here; it belongs in [radio]"),
         flaw("an owner twice", [6: "key = \"anna\"", 16: "owner = \"anna\""],
              "6:1: error: [owner] \"anna\".key is the same as in line 3; every owner has a key of its own"),
         flaw("two owners with one token", [7: "token_file = \"DIR/anna.token\""],
@@ -132,9 +157,9 @@ struct ConfigurationErrorTests {
              "11:1: error: [collar] \"front\".owner is \"zacharias\", but no [[owner]] has that key; configured: \"anna\", \"ben\""),
         flaw("no owner", [2: "", 3: "", 4: "", 5: "", 6: "", 7: ""], "1:1: error: no owner is configured; add [[owner]] with key and token_file"),
         flaw("no device", [8: "", 9: "", 10: "", 11: "", 12: "", 13: "", 14: "", 15: "", 16: "", 17: ""],
-             "1:1: error: no device is configured; add [[collar]] with name, serial, owner and address"),
+             "1:1: error: no device is configured; add [[collar]] with name, serial and owner"),
         flaw("no device in so many words", [1: "collar = []", 8: "", 9: "", 10: "", 11: "", 12: "", 13: "", 14: "", 15: "", 16: "", 17: ""],
-             "1:1: error: no device is configured; add [[collar]] with name, serial, owner and address"),
+             "1:1: error: no device is configured; add [[collar]] with name, serial and owner"),
         flaw("a connection that outlasts its request", [20: "connect_timeout = \"1min\"\nrequest_timeout = \"30s\"", 21: ""],
              "20:1: error: [uplink].connect_timeout is longer than request_timeout; a request includes its connection"),
         flaw("a first wait beyond the longest", [20: "backoff = \"1h\"", 21: ""],
@@ -162,6 +187,39 @@ struct ConfigurationErrorTests {
         #expect(said == flaw.said)
         let refused = said.contains { $0.contains(": error: ") }
         #expect(try (scratch.load(text).configuration == nil) == refused)
+    }
+
+    @Test("collars without an address are adopted, any number of them, each with its way to pair")
+    func adoption() throws {
+        let scratch = try ConfigurationScratch()
+        let outcome = try scratch.load(ConfigurationScratch.good(
+            [12: "repair = true\npasskey = \"012345\"", 17: "passkey_file = \"DIR/later.passkey\""], then: ["[radio]", "controller = \"00:1a:7d:da:71:13\""]))
+        #expect(outcome.diagnostics.isEmpty)
+        let configuration = try #require(outcome.configuration)
+        #expect(configuration.collars.map(\.link) == [.adoption, .adoption])
+        #expect(configuration.collars[0].pairing == .init(repair: true, passkey: .fixed(try #require(Passkey("012345")))))
+        #expect(configuration.collars[1].pairing == .init(repair: false, passkey: .file(path: "\(scratch.path)/later.passkey")))
+        #expect(configuration.controller == .address(try #require(BluetoothAddress("00:1A:7D:DA:71:13", kind: .public))))
+        #expect(configuration.needsController)
+        let plain = try #require(try scratch.load(ConfigurationScratch.good([:])).configuration)
+        #expect(plain.controller == .any && plain.collars[0].pairing == .init(repair: false, passkey: .none))
+    }
+
+    @Test("a passkey in a file that others can read is a warning, and is shown by nothing that is printed")
+    func passkey() throws {
+        let scratch = try ConfigurationScratch()
+        let text = ConfigurationScratch.good([12: "passkey = 739215"])
+        let path = try scratch.write(text.replacing("DIR", with: scratch.path), to: "gateway.toml", mode: 0o640)
+        let outcome = ConfigurationFile.load(path, checks: .command)
+        #expect(outcome.diagnostics.map { $0.description.replacing(scratch.path, with: "DIR") } == [
+            "DIR/gateway.toml:12:1: warning: [collar] \"front\".passkey can be read by others in this file (mode 0640); run: chmod go-r DIR/gateway.toml"
+        ])
+        let configuration = try #require(outcome.configuration)
+        var dumped = ""
+        dump(configuration, to: &dumped)
+        #expect(!dumped.contains("739215") && !"\(configuration)".contains("739215") && !String(reflecting: configuration).contains("739215"))
+        #expect(configuration.collars[0].pairing.passkey == .fixed(try #require(Passkey("739215"))))
+        for wrong in ["", "12345", "1234567", "12345x", "+12345", "-12345", "１２３４５６"] { #expect(Passkey(wrong) == nil) }
     }
 
     @Test("what is not TOML is refused at its place", arguments: [

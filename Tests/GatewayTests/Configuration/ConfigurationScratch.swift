@@ -15,6 +15,7 @@ final class ConfigurationScratch: Sendable {
         chmod(path, 0o700)
         try write("token-of-anna\n", to: "anna.token", mode: 0o600)
         try write("token-of-ben\n", to: "ben.token", mode: 0o600)
+        try write("123456\n", to: "open.passkey", mode: 0o644)
         mkdir("\(path)/outbox", 0o700)
         chmod("\(path)/outbox", 0o700)
     }
@@ -46,7 +47,7 @@ final class ConfigurationScratch: Sendable {
     }
 
     func load(_ text: String) throws -> ConfigurationOutcome {
-        ConfigurationFile.load(try write(text.replacing("DIR", with: path), to: "gateway.toml"), checks: .command)
+        ConfigurationFile.load(try write(text.replacing("DIR", with: path), to: "gateway.toml", mode: 0o600), checks: .command)
     }
 
     /// A configuration without a flaw, line by line.

@@ -86,7 +86,9 @@ final class World: Sendable {
             owners: owners.map { .init(key: $0, tokenFile: "\(directory)/\($0).token", patient: nil) },
             collars: devices.map { name, serial, owner, backlog in .init(
                 name: name, serial: serial, owner: owner, link: .socket(path: "unused"), backlog: backlog, awayAfter: .seconds(86_400),
-                security: .none, service: profile.service, heartbeat: profile.heartbeat, windows: profile.windows, control: profile.control) },
+                security: .none, pairing: .init(repair: false, passkey: .none), service: profile.service, heartbeat: profile.heartbeat,
+                windows: profile.windows, control: profile.control) },
+            controller: .any,
             uplink: .init(
                 base: "https://backend.invalid", fhirBase: nil, caFile: nil, pin: nil, connectTimeout: .seconds(10), requestTimeout: .seconds(60),
                 lowSpeedLimit: 100, lowSpeedTime: .seconds(30), flushInterval: .seconds(120), backoff: .seconds(30), holdMax: .seconds(900)),

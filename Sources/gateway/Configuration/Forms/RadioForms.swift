@@ -6,14 +6,46 @@ extension ValueForm where Value == BluetoothAddress {
         parse: { BluetoothAddress(configured: $0) }, print: { "\($0)/\($0.kind == .public ? "public" : "random")" })
 }
 
+extension ValueForm where Value == Configuration.Controller {
+    /// Any controller, or the one with an address.
+    static let controller = ValueForm(
+        allowed: "\"any\", or the address of a controller, with /random behind it when that is a static random one", example: "00:1A:7D:DA:71:13",
+        parse: { text in
+            if text == "any" { return .any }
+            return BluetoothAddress(configured: text, unmarked: .public).map { .address($0) }
+        },
+        print: { controller in
+            switch controller {
+            case .any: "any"
+            case .address(let address): "\(address)\(address.kind == .public ? "" : "/random")"
+            }
+        })
+}
+
+extension ValueForm where Value == Passkey {
+    /// Six digits. Messages do not repeat it, and it is written without its digits.
+    static let passkey = ValueForm(allowed: "six digits, in quotes when the first is 0", example: "123456") { value in
+        let text: String
+        switch value.content {
+        case .integer(let number): text = "\(number)"
+        case .string(let digits): text = digits
+        default: return .failure(ValueRefusal(code: .wrongType, words: "is \(value.kind)"))
+        }
+        guard let passkey = Passkey(text) else { return .failure(ValueRefusal(code: .notAllowed, words: "does not fit")) }
+        return .success(passkey)
+    } write: { _ in tomlString("......") }
+}
+
 extension BluetoothAddress {
     /// Reads `C0:FF:EE:12:34:56`, optionally followed by `/random` or `/public`. Without either the two topmost bits must say
     /// that it is a static random address (Core Vol 6 Part B 1.3.2.1), because a public one cannot be told from a private one. Private addresses
     /// change and can stand in no file.
-    init?(configured text: String) {
+    ///
+    /// - Parameter unmarked: what an address without either is.
+    init?(configured text: String, unmarked: Kind = .random) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         let kinds: [Substring: Kind] = ["public": .public, "random": .random]
-        guard (1...2).contains(parts.count), let kind = parts.count == 1 ? .random : kinds[parts[1]] else { return nil }
+        guard (1...2).contains(parts.count), let kind = parts.count == 1 ? unmarked : kinds[parts[1]] else { return nil }
         self.init(String(parts[0]), kind: kind)
         let all = octets.reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         switch kind {

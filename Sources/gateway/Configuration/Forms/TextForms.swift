@@ -64,3 +64,11 @@ extension ValueForm where Value == Configuration.ClockSource {
             }
         })
 }
+
+extension ValueForm where Value == Bool {
+    /// A boolean of TOML.
+    static let flag = ValueForm(allowed: "true or false, without quotes", example: "true") { value in
+        guard case .boolean(let flag) = value.content else { return .failure(ValueRefusal(code: .wrongType, words: "is \(value.kind)")) }
+        return .success(flag)
+    } write: { "\($0)" }
+}
