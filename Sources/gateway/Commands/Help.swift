@@ -11,6 +11,10 @@ extension Invocation {
         case .purgeSealed?: purgeSealed
         case .discardEvidence?: discardEvidence
         case .audit?: audit
+        case .pair?: pair
+        case .forget?: forget
+        case .scan?: scan
+        case .probe?: probe
         }
     }
 
@@ -27,6 +31,10 @@ extension Invocation {
           gateway purge-sealed     OWNER --yes
           gateway discard-evidence NUMBER --yes
           gateway audit            [--json] [--config FILE | --socket PATH]
+          gateway pair             [DEVICE]
+          gateway forget           DEVICE
+          gateway scan             [--seconds N]
+          gateway probe            DEVICE
           gateway --version
           gateway [COMMAND] --help
 
@@ -39,6 +47,10 @@ extension Invocation {
           purge-sealed      Delete what is kept of an owner who will not come back.
           discard-evidence  Delete windows that the backend rejected and that are kept.
           audit             Show what operators did.
+          pair              Open pairing for a device, or for all that have no bond.
+          forget            Forget a device's bonds and its learned address.
+          scan              List the Bluetooth devices that are heard.
+          probe             Look at a device from end to end without changing anything.
 
         The configuration is read from \(ConfigurationFile.standardPath) unless --config names another file.
 
@@ -149,6 +161,58 @@ extension Invocation {
 
         Shows what operators did with entries and windows that were set aside: when, who (by user number), what. It must be
         run by root or by the gateway's user.
+
+          --json          print JSON, for programs; names do not change between releases
+          --config FILE   the configuration that names the control socket (\(ConfigurationFile.standardPath))
+          --socket PATH   the control socket itself
+
+        """
+
+    private static let pair = """
+        Usage: gateway pair [DEVICE] [--json] [--config FILE | --socket PATH]
+
+        Opens pairing for the configured DEVICE, or without one for every configured device that has no bond, for two minutes. A
+        device without an address is looked for by its serial number, and its address is remembered. It must be run by root or
+        by the gateway's user.
+
+          --json          print JSON, for programs; names do not change between releases
+          --config FILE   the configuration that names the control socket (\(ConfigurationFile.standardPath))
+          --socket PATH   the control socket itself
+
+        """
+
+    private static let forget = """
+        Usage: gateway forget DEVICE [--json] [--config FILE | --socket PATH]
+
+        Forgets how the configured DEVICE is reached: its bonds, what was discovered of it, and the address that was learned.
+        What was read from it stays and is delivered. It must be run by root or by the gateway's user.
+
+          --json          print JSON, for programs; names do not change between releases
+          --config FILE   the configuration that names the control socket (\(ConfigurationFile.standardPath))
+          --socket PATH   the control socket itself
+
+        """
+
+    private static let scan = """
+        Usage: gateway scan [--seconds N] [--json] [--config FILE | --socket PATH]
+
+        Lists every Bluetooth device that is heard, the strongest first: address and its type, strength, the configured device
+        that it is, the name that it gives itself, the services that it advertises. It links none of them. It must be run by
+        root or by the gateway's user.
+
+          --seconds N     how long to listen, \(RadioRequest.scanRange.lowerBound) to \(RadioRequest.scanRange.upperBound) (\(RadioRequest.scanStandard))
+          --json          print JSON, for programs; names do not change between releases
+          --config FILE   the configuration that names the control socket (\(ConfigurationFile.standardPath))
+          --socket PATH   the control socket itself
+
+        """
+
+    private static let probe = """
+        Usage: gateway probe DEVICE [--json] [--config FILE | --socket PATH]
+
+        Looks at the configured DEVICE from end to end: services and characteristics, heartbeat, status, and what in it is not
+        as the collar profile says. It changes nothing on the device and reads no window. It must be run by root or by the
+        gateway's user.
 
           --json          print JSON, for programs; names do not change between releases
           --config FILE   the configuration that names the control socket (\(ConfigurationFile.standardPath))

@@ -25,23 +25,30 @@ enum Command: String, Sendable, CaseIterable {
     case purgeSealed = "purge-sealed"
     case discardEvidence = "discard-evidence"
     case audit
+    case pair
+    case forget
+    case scan
+    case probe
 
     /// The options that it takes.
     fileprivate var options: [Option] {
         switch self {
         case .run, .checkConfig: [.config]
-        case .status, .flush, .audit: [.json, .config, .socket]
+        case .status, .flush, .audit, .pair, .forget, .probe: [.json, .config, .socket]
         case .quarantine, .purgeSealed, .discardEvidence: [.yes, .json, .config, .socket]
+        case .scan: [.seconds, .json, .config, .socket]
         }
     }
 
     /// The words besides options that it takes, for messages; `nil` for none.
     fileprivate var words: String? {
         switch self {
-        case .run, .checkConfig, .status, .flush, .audit: nil
+        case .run, .checkConfig, .status, .flush, .audit, .scan: nil
         case .quarantine: "nothing, release ID or settle ID"
         case .purgeSealed: "OWNER"
         case .discardEvidence: "NUMBER"
+        case .pair: "nothing or DEVICE"
+        case .forget, .probe: "DEVICE"
         }
     }
 }
@@ -51,8 +58,16 @@ private enum Option: String, CaseIterable {
     case socket = "--socket"
     case json = "--json"
     case yes = "--yes"
+    case seconds = "--seconds"
 
-    var takesValue: Bool { self == .config || self == .socket }
+    /// What its value is; `nil` when it takes none.
+    var value: String? {
+        switch self {
+        case .config, .socket: "a path"
+        case .seconds: "a number"
+        case .json, .yes: nil
+        }
+    }
 }
 
 /// Why a command line was not understood.
@@ -97,7 +112,32 @@ extension Invocation {
         case .audit: self = .ask(.operate(.audit), json: options[.json] != nil, target)
         case .quarantine, .purgeSealed, .discardEvidence:
             self = .ask(.operate(try Self.request(command, words, confirmed: options[.yes] != nil)), json: options[.json] != nil, target)
+        case .pair, .forget, .scan, .probe:
+            self = .ask(.radio(try Self.request(command, words, seconds: options[.seconds])), json: options[.json] != nil, target)
         }
+    }
+
+    /// What is asked of the radio.
+    private static func request(_ command: Command, _ words: [String], seconds: String?) throws(UsageError) -> RadioRequest {
+        do throws(ArgumentError) {
+            switch (command, words.first, words.count) {
+            case (.pair, nil, 0): return .pair(device: nil)
+            case (.pair, let device?, 1): return .pair(device: try RadioRequest.device(device))
+            case (.forget, let device?, 1): return .forget(device: try RadioRequest.device(device))
+            case (.probe, let device?, 1): return .probe(device: try RadioRequest.device(device))
+            case (.scan, nil, 0):
+                guard let seconds else { return .scan(seconds: RadioRequest.scanStandard) }
+                return .scan(seconds: try RadioRequest.seconds(seconds))
+            default: throw wrongWords(command, words)
+            }
+        } catch {
+            throw UsageError(words: error.words, command: command)
+        }
+    }
+
+    private static func wrongWords(_ command: Command, _ words: [String]) -> ArgumentError {
+        let given = words.isEmpty ? "nothing" : words.map(quoted).joined(separator: " ")
+        return ArgumentError(words: "\(command.rawValue) takes \(command.words ?? "no words"), not \(given)")
     }
 
     /// What an operator asks for.
@@ -125,8 +165,7 @@ extension Invocation {
                 try demand(confirmed, "discard-evidence deletes the rejected windows through number \(number)")
                 return .discardEvidence(through: number)
             default:
-                let given = words.isEmpty ? "nothing" : words.map(quoted).joined(separator: " ")
-                throw ArgumentError(words: "\(command.rawValue) takes \(command.words ?? "no words"), not \(given)")
+                throw wrongWords(command, words)
             }
         } catch {
             throw UsageError(words: error.words, command: command)
@@ -165,13 +204,13 @@ extension Invocation {
                 throw UsageError(words: "\(command.rawValue) does not take \(quoted(word)); it takes \(command.words.map { "\($0) and " } ?? "")\(known)", command: command)
             }
             if found[option] != nil { throw UsageError(words: "\(option.rawValue) is given twice", command: command) }
-            if !option.takesValue {
+            guard let kind = option.value else {
                 if parts.count == 2 { throw UsageError(words: "\(option.rawValue) takes no value", command: command) }
                 found[option] = ""
                 continue
             }
             guard let value = parts.count == 2 ? parts[1] : rest.popFirst(), !value.isEmpty, parts.count == 2 || !value.hasPrefix("--") else {
-                throw UsageError(words: "\(option.rawValue) needs a path", command: command)
+                throw UsageError(words: "\(option.rawValue) needs \(kind)", command: command)
             }
             found[option] = value
         }

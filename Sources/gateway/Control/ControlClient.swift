@@ -20,14 +20,14 @@ enum ControlClientError: Error, Sendable, Hashable {
 
 /// The other end of the control socket, for commands. It blocks, but never for longer than its patience.
 enum ControlClient {
-    /// How long an answer may take.
+    /// How long the way to the daemon and back may take, beside what the request itself may.
     static let patience = Duration.seconds(5)
     /// The most bytes of an answer: a report with hundreds of devices is far below, and so is a list of all the rejected windows that can be kept.
     static let limit = 4 << 20
 
     /// Sends the request and waits for its answer: the object that the daemon sent.
     static func ask(_ request: ControlRequest, at path: String, patience: Duration = patience) throws(ControlClientError) -> JSONValue {
-        let deadline = bootClock() + patience
+        let deadline = bootClock() + request.allowance + patience
         let socket = try connect(path)
         do throws(SystemError) {
             // A request is far smaller than a socket's buffer.

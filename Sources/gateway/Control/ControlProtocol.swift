@@ -11,6 +11,13 @@ enum ControlRequest: Sendable, Hashable {
     case flush
     /// Answered by `{"quarantine":{…},"text":"…"}`, `{"audit":[…],"text":"…"}` or, when something was done, `{"done":{…},"text":"…"}`.
     case operate(OperatorRequest)
+    /// Answered by `{"pair":{…},"text":"…"}`, and so on with `forget`, `scan` and `probe`.
+    case radio(RadioRequest)
+
+    /// How long the daemon may work on it, beside the patience that both ends have.
+    var allowance: Duration {
+        if case .radio(let request) = self { request.allowance } else { .zero }
+    }
 
     /// The most bytes that a request may have, its line feed included.
     static let limit = 4_096
@@ -67,6 +74,12 @@ enum ControlRequest: Sendable, Hashable {
             let through = try OperatorRequest.number(number)
             try confirmed()
             return .operate(.discardEvidence(through: through))
+        case .pair: return .radio(.pair(device: value["device"] == nil ? nil : try RadioRequest.device(try text("device"))))
+        case .forget: return .radio(.forget(device: try RadioRequest.device(try text("device"))))
+        case .probe: return .radio(.probe(device: try RadioRequest.device(try text("device"))))
+        case .scan:
+            guard let seconds = value["seconds"]?.integer else { throw ArgumentError(words: "\(command.rawValue) needs \"seconds\", a whole number") }
+            return .radio(.scan(seconds: try RadioRequest.seconds(seconds)))
         }
     }
 
@@ -85,6 +98,11 @@ enum ControlRequest: Sendable, Hashable {
                 ["command": .string(ControlCommand.purgeSealed.rawValue), "owner": .string(owner), "yes": .bool(true)]
             case .operate(.discardEvidence(let through)):
                 ["command": .string(ControlCommand.discardEvidence.rawValue), "through": .integer(through), "yes": .bool(true)]
+            case .radio(.pair(nil)): ["command": .string(ControlCommand.pair.rawValue)]
+            case .radio(.pair(let device?)): ["command": .string(ControlCommand.pair.rawValue), "device": .string(device)]
+            case .radio(.forget(let device)): ["command": .string(ControlCommand.forget.rawValue), "device": .string(device)]
+            case .radio(.scan(let seconds)): ["command": .string(ControlCommand.scan.rawValue), "seconds": .number(seconds)]
+            case .radio(.probe(let device)): ["command": .string(ControlCommand.probe.rawValue), "device": .string(device)]
             }
         return Array(JSONValue.object(members).encoded().utf8) + [UInt8(ascii: "\n")]
     }
@@ -97,6 +115,10 @@ enum ControlRequest: Sendable, Hashable {
         case .operate(.quarantine): "quarantine"
         case .operate(.audit): "audit"
         case .operate: "done"
+        case .radio(.pair): "pair"
+        case .radio(.forget): "forget"
+        case .radio(.scan): "scan"
+        case .radio(.probe): "probe"
         }
     }
 }
@@ -111,8 +133,12 @@ enum ControlCommand: String, Sendable, CaseIterable {
     case purgeSealed = "purge-sealed"
     case discardEvidence = "discard-evidence"
     case audit
+    case pair
+    case forget
+    case scan
+    case probe
 
-    /// The members that a request has besides `command`, every one of them.
+    /// The members that a request has besides `command`, every one of them; only that of `pair` may be missing.
     var arguments: [String] {
         switch self {
         case .status, .flush, .quarantine, .audit: []
@@ -120,6 +146,8 @@ enum ControlCommand: String, Sendable, CaseIterable {
         case .settle: ["entry", "yes"]
         case .purgeSealed: ["owner", "yes"]
         case .discardEvidence: ["through", "yes"]
+        case .pair, .forget, .probe: ["device"]
+        case .scan: ["seconds"]
         }
     }
 }
@@ -131,7 +159,7 @@ enum ControlError: Error, Sendable, Hashable {
     case unknownCommand(String)
     case notAllowed(uid: UInt32)
     case busy
-    /// The outbox cannot do it, or did not: its own code and words.
+    /// The outbox or the radio cannot do it, or did not: their own code and words.
     case refused(code: String, String)
 
     var code: String {
@@ -173,6 +201,13 @@ enum ControlAnswer {
         case .success(.setAside(let report)): line(.object(["quarantine": report.json, "text": .string(report.text)]))
         case .success(.audit(let lines)): line(.object(["audit": .array(lines.map(\.json)), "text": .string(lines.text)]))
         case .success(.done(let act)): line(.object(["done": act.json, "text": .string("\(act.act)\n")]))
+        case .failure(let error): error.line
+        }
+    }
+
+    static func radio(_ answer: Result<RadioAnswer, ControlError>, to request: ControlRequest) -> [UInt8] {
+        switch answer {
+        case .success(let report): line(.object([request.answerMember: report.json, "text": .string(report.text)]))
         case .failure(let error): error.line
         }
     }

@@ -6,7 +6,7 @@ import Platform
 ///
 /// It never waits: a client that is slow, silent or hostile costs one of a few places for a few seconds.
 actor ControlServer {
-    /// How long a client may take for its request, and again from there to the end of its answer.
+    /// How long a client may take for its request, and again for the end of its answer beside what the request itself may take.
     static let patience = Duration.seconds(5)
     /// How many clients may be there at once.
     static let places = 8
@@ -52,6 +52,7 @@ actor ControlServer {
     private let status: @Sendable () async -> StatusReport
     private let flush: @Sendable () async -> FlushReport
     private let operate: @Sendable (OperatorRequest, _ user: UInt32) async -> Result<OperatorAnswer, ControlError>
+    private let radio: @Sendable (RadioRequest) async -> Result<RadioAnswer, ControlError>
     private var listener: Listener?
     private var clients: [UInt64: Client] = [:]
     private var lastNumber: UInt64 = 0
@@ -66,9 +67,11 @@ actor ControlServer {
     ///   - status: what is going on, as `gateway status` shows it.
     ///   - flush: starts a flush of every owner and says what it will try.
     ///   - operate: answers what an operator asks about what is set aside, or does with it; `user` is who asks.
+    ///   - radio: answers what is asked of the radio, within the request's allowance.
     init(on loop: any EventLoop, at path: String, mode: mode_t = 0o600, allowed: Set<UInt32> = [0, geteuid()], log: Log,
          status: @escaping @Sendable () async -> StatusReport, flush: @escaping @Sendable () async -> FlushReport,
-         operate: @escaping @Sendable (OperatorRequest, _ user: UInt32) async -> Result<OperatorAnswer, ControlError>) {
+         operate: @escaping @Sendable (OperatorRequest, _ user: UInt32) async -> Result<OperatorAnswer, ControlError>,
+         radio: @escaping @Sendable (RadioRequest) async -> Result<RadioAnswer, ControlError> = { _ in .failure(.noController) }) {
         self.loop = loop
         self.path = path
         self.mode = mode
@@ -77,6 +80,7 @@ actor ControlServer {
         self.status = status
         self.flush = flush
         self.operate = operate
+        self.radio = radio
     }
 
     /// Begins to listen.
@@ -171,7 +175,7 @@ actor ControlServer {
         case .handle(let request):
             // What else the client sends, and whether it is still there, does not matter before there is an answer.
             loop.unwatch(client.descriptor.raw)
-            arm(client, number)
+            arm(client, number, for: request.allowance + Self.patience)
             handle(request, number)
         case .send(let bytes):
             do throws(SystemError) {
@@ -189,11 +193,12 @@ actor ControlServer {
 
     private func handle(_ request: ControlRequest, _ number: UInt64) {
         guard let user = clients[number]?.user else { return }
-        Task(executorPreference: loop) { [weak self, status, flush, operate] in
+        Task(executorPreference: loop) { [weak self, status, flush, operate, radio] in
             let line = switch request {
             case .status: ControlAnswer.status(await status())
             case .flush: ControlAnswer.flush(await flush())
             case .operate(let request): ControlAnswer.operate(await operate(request, user))
+            case .radio(let asked): ControlAnswer.radio(await radio(asked), to: request)
             }
             await self?.answered(line, number)
         }
@@ -201,6 +206,7 @@ actor ControlServer {
 
     private func answered(_ line: [UInt8], _ number: UInt64) {
         guard let client = clients[number] else { return }
+        arm(client, number)
         act(client.exchange.answered(line), number)
     }
 
@@ -214,9 +220,9 @@ actor ControlServer {
         }
     }
 
-    private func arm(_ client: Client, _ number: UInt64) {
+    private func arm(_ client: Client, _ number: UInt64, for time: Duration = patience) {
         if let deadline = client.deadline { loop.cancel(deadline) }
-        client.deadline = loop.schedule(after: Self.patience) { [weak self] in
+        client.deadline = loop.schedule(after: time) { [weak self] in
             self?.assumeIsolated { $0.expire(number) }
         }
     }

@@ -57,6 +57,6 @@ extension StatusReport.Collar {
 }
 
 extension JSONValue {
-    fileprivate static func optional(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
-    fileprivate static func optional(_ number: (some BinaryInteger)?) -> JSONValue { number.map { .number($0) } ?? .null }
+    static func optional(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
+    static func optional(_ number: (some BinaryInteger)?) -> JSONValue { number.map { .number($0) } ?? .null }
 }

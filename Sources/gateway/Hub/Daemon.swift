@@ -28,12 +28,15 @@ enum Daemon {
             let storage = try StorageThread()
             let transport = try CurlTransport(loop: loop, settings: CurlSettings(configuration.uplink))
             let hub = Hub(configuration: configuration, parts: parts(configuration, loop, storage, transport, log))
+            let desk = RadioDesk(devices: configuration.collars.map(\.name), drive: nil)
             let server = ControlServer(on: loop, at: configuration.controlSocket, log: log) {
                 await hub.status()
             } flush: {
                 await hub.flush()
             } operate: { request, user in
                 await hub.perform(request, by: user)
+            } radio: { request in
+                await desk.perform(request)
             }
             // The socket is also what tells two daemons apart: the second one ends here, before it touches anything.
             try server.assumeIsolated { try $0.start() }

@@ -20,15 +20,23 @@ private let understoodLines: [([String], Invocation)] = [
     (["purge-sealed", "ann", "--yes"], .ask(.operate(.purgeSealed(owner: "ann")), json: false, .configuration(path: nil))),
     (["discard-evidence", "--yes", "12"], .ask(.operate(.discardEvidence(through: 12)), json: false, .configuration(path: nil))),
     (["audit", "--json"], .ask(.operate(.audit), json: true, .configuration(path: nil))),
+    (["pair"], .ask(.radio(.pair(device: nil)), json: false, .configuration(path: nil))),
+    (["pair", "front", "--json"], .ask(.radio(.pair(device: "front")), json: true, .configuration(path: nil))),
+    (["forget", "--socket", "s", "front"], .ask(.radio(.forget(device: "front")), json: false, .socket(path: "s"))),
+    (["scan"], .ask(.radio(.scan(seconds: 10)), json: false, .configuration(path: nil))),
+    (["scan", "--seconds", "30", "--json"], .ask(.radio(.scan(seconds: 30)), json: true, .configuration(path: nil))),
+    (["scan", "--seconds=1"], .ask(.radio(.scan(seconds: 1)), json: false, .configuration(path: nil))),
+    (["probe", "front"], .ask(.radio(.probe(device: "front")), json: false, .configuration(path: nil))),
+    (["probe", "--help"], .help(.probe)),
     (["--version"], .version),
     (["purge-sealed", "--help"], .help(.purgeSealed)), (["--help"], .help(nil)), (["-h"], .help(nil)), (["status", "--help"], .help(.status)), (["--help", "check-config"], .help(.checkConfig))
 ]
 
 private let refusedLines: [([String], String)] = [
-    ([], "a command is missing; commands: run, check-config, status, flush, quarantine, purge-sealed, discard-evidence, audit"),
+    ([], "a command is missing; commands: run, check-config, status, flush, quarantine, purge-sealed, discard-evidence, audit, pair, forget, scan, probe"),
     (["stauts"], "\"stauts\" is not a command; did you mean \"status\"?"),
-    (["reboot-the-hub"], "\"reboot-the-hub\" is not a command; commands: run, check-config, status, flush, quarantine, purge-sealed, discard-evidence, audit"),
-    (["--config", "a"], "\"--config\" is not an option here; a command comes first: run, check-config, status, flush, quarantine, purge-sealed, discard-evidence, audit"),
+    (["reboot-the-hub"], "\"reboot-the-hub\" is not a command; commands: run, check-config, status, flush, quarantine, purge-sealed, discard-evidence, audit, pair, forget, scan, probe"),
+    (["--config", "a"], "\"--config\" is not an option here; a command comes first: run, check-config, status, flush, quarantine, purge-sealed, discard-evidence, audit, pair, forget, scan, probe"),
     (["run", "--json"], "run does not take \"--json\"; it takes --config"),
     (["run", "a.toml"], "run does not take \"a.toml\"; it takes --config"),
     (["status", "--sokcet", "s"], "status does not take \"--sokcet\"; it takes --json, --config, --socket"),
@@ -56,8 +64,18 @@ private let refusedLines: [([String], String)] = [
      "\"9223372036854775808\" is no number of evidence; allowed: a whole number from 1, as gateway quarantine lists them"),
     (["discard-evidence", "-1", "--yes"], "discard-evidence does not take \"-1\"; it takes NUMBER and --yes, --json, --config, --socket"),
     (["audit", "all"], "audit does not take \"all\"; it takes --json, --config, --socket"),
+    (["pair", "front", "back"], "pair takes nothing or DEVICE, not \"front\" \"back\""),
+    (["forget"], "forget takes DEVICE, not nothing"), (["probe"], "probe takes DEVICE, not nothing"),
+    (["probe", "a b"], "\"a b\" is no device's name; allowed: 1 to 64 letters, digits, dots, hyphens and underscores"),
+    (["forget", "front", "--seconds", "3"], "forget does not take \"--seconds\"; it takes DEVICE and --json, --config, --socket"),
+    (["scan", "front"], "scan does not take \"front\"; it takes --seconds, --json, --config, --socket"),
+    (["scan", "--seconds"], "--seconds needs a number"), (["scan", "--seconds", "--json"], "--seconds needs a number"),
+    (["scan", "--seconds", "0"], "0 is no length of a scan; allowed: 1 to 120 seconds"),
+    (["scan", "--seconds", "121"], "121 is no length of a scan; allowed: 1 to 120 seconds"),
+    (["scan", "--seconds", "+5"], "\"+5\" is no length of a scan; allowed: 1 to 120 seconds"),
+    (["scan", "--seconds", "10s"], "\"10s\" is no length of a scan; allowed: 1 to 120 seconds"),
     (["--version", "run"], "--version takes nothing more"),
-    (["\u{1b}[2J"], "\"\\u{1b}[2J\" is not a command; commands: run, check-config, status, flush, quarantine, purge-sealed, discard-evidence, audit")
+    (["\u{1b}[2J"], "\"\\u{1b}[2J\" is not a command; commands: run, check-config, status, flush, quarantine, purge-sealed, discard-evidence, audit, pair, forget, scan, probe")
 ]
 
 @Suite("Command lines")
