@@ -197,9 +197,11 @@ struct ConfigurationErrorTests {
         #expect(outcome.diagnostics.isEmpty)
         let configuration = try #require(outcome.configuration)
         #expect(configuration.collars.map(\.link) == [.adoption, .adoption])
-        #expect(configuration.collars[0].pairing == .init(repair: true, passkey: .fixed(try #require(Passkey("012345")))))
+        let passkey = try #require(Passkey("012345"))
+        let controller = try #require(BluetoothAddress("00:1A:7D:DA:71:13", kind: .public))
+        #expect(configuration.collars[0].pairing == .init(repair: true, passkey: .fixed(passkey)))
         #expect(configuration.collars[1].pairing == .init(repair: false, passkey: .file(path: "\(scratch.path)/later.passkey")))
-        #expect(configuration.controller == .address(try #require(BluetoothAddress("00:1A:7D:DA:71:13", kind: .public))))
+        #expect(configuration.controller == .address(controller))
         #expect(configuration.needsController)
         let plain = try #require(try scratch.load(ConfigurationScratch.good([:])).configuration)
         #expect(plain.controller == .any && plain.collars[0].pairing == .init(repair: false, passkey: .none))
@@ -218,7 +220,8 @@ struct ConfigurationErrorTests {
         var dumped = ""
         dump(configuration, to: &dumped)
         #expect(!dumped.contains("739215") && !"\(configuration)".contains("739215") && !String(reflecting: configuration).contains("739215"))
-        #expect(configuration.collars[0].pairing.passkey == .fixed(try #require(Passkey("739215"))))
+        let passkey = try #require(Passkey("739215"))
+        #expect(configuration.collars[0].pairing.passkey == .fixed(passkey))
         for wrong in ["", "12345", "1234567", "12345x", "+12345", "-12345", "１２３４５６"] { #expect(Passkey(wrong) == nil) }
     }
 
