@@ -35,6 +35,9 @@ public struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
         self.kind = kind
     }
 
+    /// What the kernel says of a controller that has no public address.
+    static let unnamed = BluetoothAddress(bdaddr_t(), kind: .public)
+
     /// The kernel's form, for socket addresses and management commands.
     var bdaddr: bdaddr_t {
         var address = bdaddr_t()

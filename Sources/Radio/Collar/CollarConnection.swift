@@ -30,7 +30,7 @@ public actor CollarConnection {
     let loop: any EventLoop
     let timing: CollarTiming
     let onEvent: @Sendable (CollarEvent) -> Void
-    private let profile: CollarProfile
+    let profile: CollarProfile
     private(set) var phase = Phase.idle
 
     // Requests.

@@ -43,6 +43,8 @@ public enum ConnectorEvent: Sendable, Hashable {
     case bonded(device: String)
     /// Keys or an address could not be stored; the link is not used until they are.
     case notStored(device: String)
+    /// Its keys and its adopted address are forgotten, as somebody wished. Whether the store did it too is the store's to say.
+    case forgotten(device: String)
     /// It was linked and lost so often in a row that it is left alone until then.
     case flapping(device: String, times: Int, pause: Duration)
     /// Pairing is open for so long, for one device or for all that need it.

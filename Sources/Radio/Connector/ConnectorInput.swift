@@ -28,6 +28,8 @@ public enum ConnectorInput: Sendable, Hashable {
     // The controller.
     case controllerReady
     case controllerUnavailable
+    /// The controller is unplugged, and every link with it. The next one may be another: until it is ready, and its keys are known, nobody is waited for.
+    case controllerGone
     /// Device Connected: the kernel has linked it. A channel should follow.
     case connected(BluetoothAddress)
     case disconnected(BluetoothAddress, DisconnectReason)
@@ -53,6 +55,8 @@ public enum ConnectorInput: Sendable, Hashable {
     case securityDemanded(device: String)
     /// The device's driver has let go of the link, or asks for the next.
     case linkReleased(device: String)
+    /// Its driver wants these parameters for the link that is up; the next one begins with the configured ones again.
+    case parametersWanted(device: String, ConnectionParameters)
 
     // Candidates.
     case trialEnded(BluetoothAddress, Result<TrialFinding, TrialFailure>)
@@ -108,7 +112,7 @@ public enum ConnectorAction: Sendable, Hashable {
     case adopt(device: String, BluetoothAddress)
     /// Makes the kernel and the store forget the device's keys. Ends with `bondRemoved`.
     case removeBond(device: String, BluetoothAddress)
-    /// Makes the store forget the device's bond, the kernel having none.
+    /// Makes the store forget all of the device, the kernel having no keys of it. Ends with `bondRemoved`.
     case forgetStored(device: String)
     case event(ConnectorEvent)
 }

@@ -6,6 +6,7 @@ extension ConnectorMachine {
 
     mutating func controllerReady(at now: BootInstant) {
         isReady = true
+        isGone = false
         // Nobody could be heard meanwhile.
         for (id, device) in devices {
             if case .expected = device.phase { devices[id]?.phase = .expected(since: now) }
@@ -16,6 +17,25 @@ extension ConnectorMachine {
     mutating func controllerUnavailable() {
         isReady = false
         search.lost()
+    }
+
+    /// Its links and its keys are gone with it, whatever is told of them later.
+    mutating func controllerGone(at now: BootInstant) {
+        isReady = false
+        isGone = true
+        search.lost()
+        abandonTrial()
+        for id in devices.keys.sorted() {
+            guard let device = devices[id], let address = device.address else { continue }
+            if device.linkedAt != nil { output.append(.dropLink(address)) }
+            devices[id]?.linkedAt = nil
+            devices[id]?.parameters = nil
+            devices[id]?.owesDisconnect = false
+            if case .adopting = device.phase { continue }
+            // Keys that are forgotten on the user's word are forgotten with the next controller in place, too.
+            if case .removing = device.phase { continue }
+            devices[id]?.phase = .expected(since: now)
+        }
     }
 
     // MARK: What the controller tells
@@ -121,6 +141,13 @@ extension ConnectorMachine {
         }
     }
 
+    mutating func parametersWanted(_ id: String, _ parameters: ConnectionParameters) {
+        switch devices[id]?.phase {
+        case .linked, .working: devices[id]?.parameters = parameters
+        default: break
+        }
+    }
+
     mutating func securityDemanded(_ id: String, at now: BootInstant) {
         guard let device = devices[id], device.configured.security != .none else { return }
         devices[id]?.wantsSecurity = true
@@ -151,6 +178,7 @@ extension ConnectorMachine {
         if !isSuperseded, device.linkedAt != nil, let address = device.address { output.append(.dropLink(address)) }
         let lasted = device.linkedAt.map { now - $0 } ?? .zero
         devices[id]?.linkedAt = nil
+        devices[id]?.parameters = nil
         if lasted >= settings.steadyLink { devices[id]?.flaps = 0 } else { flapped(id, at: now) }
     }
 

@@ -119,10 +119,15 @@ extension ConnectorMachine {
     }
 
     mutating func bondRemoved(_ id: String, at now: BootInstant) {
-        guard let device = devices[id], case .removing = device.phase else { return }
+        guard let device = devices[id] else { return }
+        guard case .removing = device.phase else {
+            // There were no keys, and what else there was is gone.
+            if device.isForgotten { forgotten(id) }
+            return
+        }
         devices[id]?.bond = .none
         if device.isForgotten {
-            devices[id]?.isForgotten = false
+            forgotten(id)
             let address = free(device.configured.address, for: id)
             devices[id]?.address = address
         }
@@ -172,17 +177,22 @@ extension ConnectorMachine {
         devices[id]?.keysLost = true
         devices[id]?.wantsSecurity = false
         devices[id]?.permittedUntil = nil
+        devices[id]?.isForgotten = true
         guard device.bond != .none else {
             output.append(.forgetStored(device: id))
             return replaceAddress(of: id, by: device.configured.address, at: now)
         }
-        devices[id]?.isForgotten = true
         switch device.phase {
         case .connecting, .securing, .awaitingKeys, .storing, .linked, .working, .ending: close(id, then: .removeBond, at: now)
         case .closing(let until, _): devices[id]?.phase = .closing(until: until, then: .removeBond)
         case .removing: break
         case .unplaced, .expected, .stale, .adopting, .needsPairing, .backingOff: removeBond(id, at: now)
         }
+    }
+
+    private mutating func forgotten(_ id: String) {
+        devices[id]?.isForgotten = false
+        tell(.forgotten(device: id))
     }
 
     /// The address, unless another device has adopted it.

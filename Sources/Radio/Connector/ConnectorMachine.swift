@@ -69,6 +69,8 @@ public struct ConnectorMachine: Sendable {
         var lastFlap: BootInstant?
         /// When its link was accepted.
         var linkedAt: BootInstant?
+        /// What its driver wants for this link, where that is not what links begin with.
+        var parameters: ConnectionParameters?
         /// The end of a former link is still to be told by the controller.
         var owesDisconnect = false
         /// Its keys were found to be wrong or were forgotten: pairing needs permission.
@@ -93,6 +95,8 @@ public struct ConnectorMachine: Sendable {
     let settings: ConnectorSettings
     var devices: [String: Device] = [:]
     var isReady = false
+    /// The controller was unplugged, and no other has taken its place.
+    var isGone = false
     var listed: [ControllerDevice] = []
     var search = Search()
     var candidates = Candidates()
@@ -126,6 +130,9 @@ public struct ConnectorMachine: Sendable {
 
     /// Whether pairing is open, and for how long it will be.
     public var pairingOpenUntil: BootInstant? { window?.until }
+
+    /// Whether all of the device is being forgotten, and not its keys alone.
+    func isForgotten(_ device: String) -> Bool { devices[device]?.isForgotten ?? false }
 
     /// Whether the device's keys are in the store.
     public func isBonded(_ device: String) -> Bool { devices[device]?.bond == .stored }
@@ -162,11 +169,25 @@ public struct ConnectorMachine: Sendable {
         return finish(at: now)
     }
 
+    /// Another controller is in use, and the store has these bonds with it. To be told before `controllerReady`.
+    public mutating func rebond(_ bonds: [Bond], at now: BootInstant) -> [ConnectorAction] {
+        let bonds = Dictionary(bonds.map { ($0.device, $0) }) { _, last in last }
+        for (id, device) in devices {
+            let isBonded = bonds[id].map { $0.address == device.address && !$0.longTermKeys.isEmpty } ?? false
+            devices[id]?.bond = isBonded ? .stored : .none
+            // What became of the keys of another controller says nothing of this one's.
+            devices[id]?.keysLost = false
+            devices[id]?.toldBondLost = false
+        }
+        return finish(at: now)
+    }
+
     /// Something has happened.
     public mutating func handle(_ input: ConnectorInput, at now: BootInstant) -> [ConnectorAction] {
         switch input {
         case .controllerReady: controllerReady(at: now)
         case .controllerUnavailable: controllerUnavailable()
+        case .controllerGone: controllerGone(at: now)
         case .connected(let address): connected(address, at: now)
         case .disconnected(let address, let reason): disconnected(address, reason, at: now)
         case .connectFailed(let address): connectFailed(address, at: now)
@@ -181,6 +202,7 @@ public struct ConnectorMachine: Sendable {
         case .subscribed(let device): subscribed(device)
         case .securityDemanded(let device): securityDemanded(device, at: now)
         case .linkReleased(let device): linkReleased(device, at: now)
+        case .parametersWanted(let device, let parameters): parametersWanted(device, parameters)
         case .trialEnded(let address, let result): trialEnded(address, result, at: now)
         case .adoptionStored(let device, let stored): adoptionStored(device, stored, at: now)
         case .openPairing(let device): openPairing(device, at: now)
@@ -222,11 +244,12 @@ public struct ConnectorMachine: Sendable {
 
     /// The kernel's list: whoever is waited for or linked.
     private func wantedList() -> [ControllerDevice] {
-        devices.keys.sorted().compactMap { id in
+        if isGone { return [] }
+        return devices.keys.sorted().compactMap { id in
             guard let device = devices[id], let address = device.address else { return nil }
             switch device.phase {
             case .expected, .stale, .connecting, .securing, .awaitingKeys, .storing, .linked, .working, .ending:
-                return ControllerDevice(address: address, parameters: device.configured.parameters)
+                return ControllerDevice(address: address, parameters: device.parameters ?? device.configured.parameters)
             case .unplaced, .closing, .removing, .adopting, .needsPairing, .backingOff:
                 return nil
             }

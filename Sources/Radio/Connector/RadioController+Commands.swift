@@ -31,8 +31,8 @@ extension RadioController {
     /// The configured devices are these now. Those that stay keep their links.
     public func configure(_ devices: [RadioDevice]) async {
         configured = Dictionary(devices.map { ($0.id, $0) }) { _, last in last }
-        guard life == .running else { return }
-        let bonds = (try? await store.bonds()) ?? []
+        guard life == .running, let bonded else { return }
+        let bonds = (try? await store.bonds(with: bonded)) ?? []
         for device in Array(mailboxes.keys) where configured[device] == nil { mailboxes.removeValue(forKey: device)?.cancel() }
         reconfigure(bonds)
     }
@@ -73,6 +73,13 @@ extension RadioController {
 
     /// Whether a device's keys are stored.
     public func isBonded(_ device: String) -> Bool { machine.isBonded(device) }
+
+    /// Whether somebody in the middle was excluded when a device's keys were made.
+    public func isAuthenticated(_ device: String) -> Bool {
+        guard let address = machine.address(of: device) else { return false }
+        let keys = controller.assumeIsolated { $0.keys.longTermKeys }.filter { $0.address == address }
+        return !keys.isEmpty && keys.allSatisfy(\.kind.isAuthenticated)
+    }
 
     /// Until when pairing is open.
     public var pairingOpenUntil: BootInstant? { machine.pairingOpenUntil }

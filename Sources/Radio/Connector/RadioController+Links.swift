@@ -30,6 +30,11 @@ public struct DeviceLinkSource: LinkSource {
             if let link = try await controller.nextLink(of: device).take() { return link }
         }
     }
+
+    public func linkWorks() async { await controller.subscribed(device) }
+    public func linkReleased() async { await controller.released(device) }
+    public func securityDemanded() async { await controller.securityDemanded(device) }
+    public func use(_ parameters: ConnectionParameters) async { await controller.use(parameters, for: device) }
 }
 
 /// Links: accepted, secured, handed over.
@@ -42,6 +47,9 @@ extension RadioController {
 
     /// The device asked for more security than its link has (ATT errors 0x05, 0x0C, 0x0F): its link is made anew, encrypted this time.
     public func securityDemanded(_ device: String) { feed(.securityDemanded(device: device)) }
+
+    /// The device's driver wants other parameters for the link that is up. The kernel changes those of a live link from revision 23 of its management interface on.
+    public func use(_ parameters: ConnectionParameters, for device: String) { feed(.parametersWanted(device: device, parameters)) }
 
     /// The device's driver has let go of its link and wants no other until it asks.
     public func released(_ device: String) {

@@ -18,10 +18,14 @@ extension RadioController {
         switch event {
         case .ready(let index, let information):
             onEvent(.controllerReady(index, information))
-            feed(.controllerReady)
+            controllerIsReady(information.publicAddress ?? .unnamed)
         case .unavailable(let absence):
             onEvent(.controllerAbsent(absence))
-            feed(.controllerUnavailable)
+            ready = nil
+            switch absence {
+            case .none, .notFound, .removed: feed(.controllerGone)
+            case .blocked, .notPermitted, .reset, .recovering: feed(.controllerUnavailable)
+            }
         case .stepSkipped(let step, let status):
             onEvent(.oddity("the controller does without \(step): \(status)"))
         case .deviceRefused(let address, let status):
@@ -55,7 +59,7 @@ extension RadioController {
             // Pairings here begin by raising a link's security.
             break
         case .unpaired(let address, _):
-            if let device = removing.removeValue(forKey: address) { forgetInStore(device) }
+            if let device = removing.removeValue(forKey: address) { removeStored(device) }
         }
     }
 
@@ -91,10 +95,10 @@ extension RadioController {
         }
         storing[device] = false
         let bond = bond(device, address)
-        loop.spawn { [store] in
+        loop.spawn {
             let stored: Bool
             do {
-                try await store.store(bond)
+                try await self.commit(bond)
                 stored = true
             } catch {
                 stored = false
@@ -113,10 +117,10 @@ extension RadioController {
         let isSecured = configured[device]?.security != RadioDevice.Security.none
         let bond = isSecured ? bond(device, address) : Bond(device: device, address: address)
         trialIdentities = [:]
-        loop.spawn { [store] in
+        loop.spawn {
             let stored: Bool
             do {
-                try await store.store(bond)
+                try await self.commit(bond)
                 stored = true
             } catch {
                 stored = false
@@ -133,17 +137,32 @@ extension RadioController {
         for address in Set([identity, address]) where keys.contains(address) { controller.assumeIsolated { $0.unpair(address) } }
     }
 
+    private func commit(_ bond: Bond) async throws {
+        // Without a controller there is nobody whose keys these could be.
+        guard let bonded else { throw BluetoothError(.controlChannelClosed) }
+        try await store.store(bond, with: bonded)
+    }
+
     func removeBond(_ device: String, _ address: BluetoothAddress) {
-        guard controller.assumeIsolated({ $0.keys.contains(address) }) else { return forgetInStore(device) }
+        guard controller.assumeIsolated({ $0.keys.contains(address) }) else { return removeStored(device) }
         removing[address] = device
         controller.assumeIsolated { $0.unpair(address) }
     }
 
-    func forgetStored(_ device: String) { forgetInStore(device) }
-
-    private func forgetInStore(_ device: String) {
+    /// The keys are gone from the kernel, or never were there.
+    func removeStored(_ device: String) {
+        let all = machine.isForgotten(device)
+        let bonded = bonded
         loop.spawn { [store] in
-            do { try await store.removeBond(of: device) } catch { self.onEvent(.oddity("the bond of \(device) is still stored: \(error)")) }
+            do {
+                if all {
+                    try await store.forget(device)
+                } else if let bonded {
+                    try await store.removeBond(of: device, with: bonded)
+                }
+            } catch {
+                self.onEvent(.oddity("the bond of \(device) is still stored: \(error)"))
+            }
             await self.feed(.bondRemoved(device: device))
         }
     }

@@ -23,6 +23,9 @@ public actor RadioController {
     let onEvent: @Sendable (RadioEvent) -> Void
 
     var life = Life.idle
+    /// The identity address of the controller that is ready, and of the one whose bonds are in use.
+    var ready: BluetoothAddress?
+    var bonded: BluetoothAddress?
     var configured: [String: RadioDevice]
     var machine: ConnectorMachine
     private var inputs: [ConnectorInput] = []
@@ -84,8 +87,8 @@ public actor RadioController {
 
     // MARK: Life
 
-    /// Reads the stored bonds, begins to listen, and sets the controller up. Bonds that cannot be read are tried again for as long as it takes; until then
-    /// nothing is linked, as no link could be encrypted.
+    /// Begins to listen, and sets the controller up. Nothing is linked before the bonds with that very controller are read, as no link could be encrypted; when
+    /// they cannot be read they are tried again for as long as it takes.
     ///
     /// - Throws: `BluetoothError` when a socket cannot be watched.
     public func start() async throws {
@@ -94,42 +97,48 @@ public actor RadioController {
         let onLink: @Sendable (IncomingLink) -> Void = { [weak self] link in self?.assumeIsolated { $0.accept(link) } }
         let onFailure: @Sendable (BluetoothError) -> Void = { [weak self] error in self?.assumeIsolated { $0.onEvent(.oddity("\(error)")) } }
         try await transport.start(onLink: onLink, onFailure: onFailure)
-        try await begin()
-    }
-
-    private func begin() async throws {
-        guard life == .starting else { return }
-        let bonds: [Bond]
-        do {
-            bonds = try await store.bonds()
-        } catch {
-            onEvent(.bondsUnreadable("\(error)"))
-            _ = loop.schedule(after: Self.bondsPause) { [weak self] in self?.beginAgain() }
-            return
-        }
         guard life == .starting else { return }
         life = .running
+        let onReport: @Sendable (BluetoothController.Report) -> Void = { [weak self] report in self?.assumeIsolated { $0.told(report) } }
+        try await controller.start(onReport: onReport)
+    }
+
+    /// A controller works. Its keys come first, unless they are in use already.
+    func controllerIsReady(_ address: BluetoothAddress) {
+        ready = address
+        guard bonded != address else { return feed(.controllerReady) }
+        loop.spawn { await self.readBonds(with: address) }
+    }
+
+    private func readBonds(with address: BluetoothAddress) async {
+        guard life == .running, ready == address, bonded != address else { return }
+        let bonds: [Bond]
+        do {
+            bonds = try await store.bonds(with: address)
+        } catch {
+            onEvent(.bondsUnreadable("\(error)"))
+            _ = loop.schedule(after: Self.bondsPause) { [weak self] in self?.readBondsAgain(with: address) }
+            return
+        }
+        guard life == .running, ready == address, bonded != address else { return }
+        take(bonds, with: address)
+    }
+
+    private func take(_ bonds: [Bond], with address: BluetoothAddress) {
+        bonded = address
         var keys = BondKeys()
         for bond in bonds where configured[bond.device] != nil {
             for key in bond.longTermKeys { keys.add(key) }
             if let key = bond.identityResolvingKey { keys.add(key) }
         }
-        prime(bonds, keys)
-        let onReport: @Sendable (BluetoothController.Report) -> Void = { [weak self] report in self?.assumeIsolated { $0.told(report) } }
-        try await controller.start(onReport: onReport)
-    }
-
-    /// Gives the controller its keys and its list before it is set up.
-    private func prime(_ bonds: [Bond], _ keys: BondKeys) {
+        // Keys before the list: the kernel links as soon as a device is on it.
         controller.assumeIsolated { $0.bondsChanged(keys) }
         perform(machine.configure(Array(configured.values), bonds: bonds, at: loop.now))
+        perform(machine.rebond(bonds, at: loop.now))
+        feed(.controllerReady)
     }
 
-    private nonisolated func beginAgain() {
-        loop.spawn {
-            do { try await self.begin() } catch { self.onEvent(.oddity("\(error)")) }
-        }
-    }
+    private nonisolated func readBondsAgain(with address: BluetoothAddress) { loop.spawn { await self.readBonds(with: address) } }
 
     /// Lets go of every link and of both channels. The kernel keeps its list; the next start replaces it.
     public func stop() async {
@@ -151,7 +160,7 @@ public actor RadioController {
     // MARK: The machine
 
     func reconfigure(_ bonds: [Bond]) {
-        guard life == .running else { return }
+        guard life == .running, bonded != nil else { return }
         perform(machine.configure(Array(configured.values), bonds: bonds, at: loop.now))
     }
 
@@ -208,7 +217,7 @@ public actor RadioController {
         case .discardKeys(let address): discardKeys(address)
         case .adopt(let device, let address): adopt(device, address)
         case .removeBond(let device, let address): removeBond(device, address)
-        case .forgetStored(let device): forgetStored(device)
+        case .forgetStored(let device): removeStored(device)
         case .event(let event): onEvent(.device(event))
         }
     }

@@ -26,6 +26,7 @@ public actor GATTClient {
     let configuration: GATTClientConfiguration
     let raiseSecurity: RaiseSecurity?
     let isEncrypted: @Sendable () -> Bool
+    private var onEnd: (@Sendable () -> Void)?
     var socket: PacketSocket?
     var bearer: ATTBearer
     var router = UpdateRouter()
@@ -63,14 +64,16 @@ public actor GATTClient {
     ///   - loop: where everything runs.
     ///   - raiseSecurity: called when the peer refuses a request for want of security; the request is made once more after it. Without it the refusal stands.
     ///   - isEncrypted: whether the link is encrypted now; asked on the loop. Signed writes are sent unsigned then, as the link vouches for them.
+    ///   - onEnd: called on the loop as soon as the client has let go of the descriptor, before anybody is told.
     public init(
         descriptor: consuming Descriptor, loop: any EventLoop, configuration: GATTClientConfiguration = .init(),
-        raiseSecurity: RaiseSecurity? = nil, isEncrypted: @escaping @Sendable () -> Bool = { false }
+        raiseSecurity: RaiseSecurity? = nil, isEncrypted: @escaping @Sendable () -> Bool = { false }, onEnd: (@Sendable () -> Void)? = nil
     ) {
         self.loop = loop
         self.configuration = configuration
         self.raiseSecurity = raiseSecurity
         self.isEncrypted = isEncrypted
+        self.onEnd = onEnd
         bearer = ATTBearer(receiveMTU: configuration.receiveMTU)
         socket = PacketSocket(descriptor, capacity: Int(bearer.receiveMTU))
     }
@@ -150,6 +153,8 @@ public actor GATTClient {
     func ended(_ closure: BearerClosure) {
         if let raw = socket?.raw { loop.unwatch(raw) }
         socket = nil
+        onEnd?()
+        onEnd = nil
         let timedOut = transaction?.token
         if let timer = transaction?.timer { loop.cancel(timer) }
         transaction = nil

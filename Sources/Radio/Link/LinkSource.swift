@@ -26,10 +26,29 @@ public struct Link: ~Copyable, Sendable {
     public consuming func takeDescriptor() -> Descriptor { descriptor }
 }
 
-/// Where links come from: the kernel's L2CAP channels, or a Unix socket.
+/// Where the links to one device come from, and what is told how they fare: the kernel's L2CAP channels, or a Unix socket, for which only `nextLink` means anything.
 public protocol LinkSource: Sendable {
     /// Waits for the next link, as long as it takes. A source that serves one peer is asked again when that link has ended.
     ///
     /// - Throws: `CancellationError` as soon as the task is cancelled; the source's own error when no link can ever come.
     func nextLink() async throws -> Link
+
+    /// The driver has subscribed to what it needs: the link works. One for which this is not said in time counts as failed.
+    func linkWorks() async
+
+    /// The driver has let go of the link, and does not ask for the next one yet.
+    func linkReleased() async
+
+    /// The device refused a request for want of security (ATT errors 0x05, 0x0C, 0x0F): where its configuration allows for that, the link is made anew, encrypted.
+    func securityDemanded() async
+
+    /// What the link is used for from now on. The next one begins at rest.
+    func use(_ parameters: ConnectionParameters) async
+}
+
+extension LinkSource {
+    public func linkWorks() async {}
+    public func linkReleased() async {}
+    public func securityDemanded() async {}
+    public func use(_ parameters: ConnectionParameters) async {}
 }

@@ -32,7 +32,7 @@ extension ScanReport.Heard {
     fileprivate var line: String {
         let strength = rssi.map { "\($0) dBm" } ?? "?"
         let padding = String(repeating: " ", count: max(0, 8 - strength.utf8.count))
-        var parts = ["\(address)/\(address.typeName)  \(padding)\(strength)", known.map { "known as \($0)" } ?? "unknown"]
+        var parts = ["\(address)/\(address.typeName)  \(padding)\(strength)", known.map { "known as \($0)" } ?? (claims.isEmpty ? "unknown" : "says it is \(claims.joined(separator: " or "))")]
         if let name { parts.append("\"\(shown(name, upTo: 64, escaping: ["\"", "\\"]))\"") }
         return (parts + services).joined(separator: "  ")
     }

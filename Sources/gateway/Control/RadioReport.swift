@@ -61,6 +61,8 @@ struct ScanReport: Sendable, Hashable {
         var rssi: Int?
         /// The configured device that has this address.
         var known: String?
+        /// The configured devices that it says it is; that is proved only when it is paired.
+        var claims: [String] = []
     }
 
     /// How long was listened.

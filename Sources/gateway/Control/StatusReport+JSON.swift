@@ -10,6 +10,7 @@ extension StatusReport {
             "clock": .object(["synchronised": .bool(clock.synchronised), "unix_time": .integer(clock.unixSeconds)]),
             "outbox": outbox.json,
             "owners": .array(owners.map(\.json)),
+            "radio": radio?.json ?? .null,
             "collars": .array(collars.map(\.json)),
             "leds": .object([
                 "status": .optional(indicators.status), "radio": .optional(indicators.radio), "uplink": .optional(indicators.uplink)
@@ -43,6 +44,14 @@ extension StatusReport.Owner {
     }
 }
 
+extension StatusReport.Radio {
+    fileprivate var json: JSONValue {
+        .object([
+            "state": .string(state.rawValue), "controller": .optional(controller), "why": .optional(why), "pairing_open": .optional(pairingSeconds)
+        ])
+    }
+}
+
 extension StatusReport.Collar {
     fileprivate var json: JSONValue {
         .object([
@@ -51,7 +60,9 @@ extension StatusReport.Collar {
             "battery": .optional(battery), "firmware": .optional(firmware), "log": .optional(log),
             "oldest": .optional(oldest), "next": .optional(next), "checkpoint": .optional(checkpoint),
             "unread": .optional(unread), "settled_through": .optional(settledThrough), "pending_clear": .optional(pendingClear),
-            "last_heartbeat_age": .optional(lastHeartbeatAge), "held_why": .optional(heldWhy), "last_error": lastError?.json ?? .null
+            "last_heartbeat_age": .optional(lastHeartbeatAge),
+            "link": .optional(link), "address": .optional(address), "bonded": bonded.map { .bool($0) } ?? .null,
+            "held_why": .optional(heldWhy), "last_error": lastError?.json ?? .null
         ])
     }
 }

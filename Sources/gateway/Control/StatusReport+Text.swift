@@ -7,6 +7,7 @@ extension StatusReport {
         if outbox.quarantined + outbox.sealed + outbox.evidence > 0 { lines.append("         something is set aside; see: gateway quarantine") }
         if let file = outbox.damagedFile { lines.append("         a damaged file was moved to \(file)") }
         if let fault = outbox.fault { lines.append("         fault: \(fault.text) [\(fault.code)]") }
+        if let radio { lines.append("radio    " + radio.text) }
         for owner in owners { lines += owner.lines }
         for collar in collars { lines += collar.lines }
         let leds = [("status", indicators.status), ("radio", indicators.radio), ("uplink", indicators.uplink)]
@@ -19,6 +20,14 @@ extension StatusReport.Outbox {
     fileprivate var text: String {
         let parts = ["\(queued) of \(places) places taken, \(free) free"]
             + [(exhausted, "exhausted"), (quarantined, "in quarantine"), (sealed, "sealed"), (evidence, "rejected windows kept")].filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+        return parts.joined(separator: ", ")
+    }
+}
+
+extension StatusReport.Radio {
+    fileprivate var text: String {
+        let parts = ["controller \(state.rawValue)" + (controller.map { " (\($0))" } ?? "")] + (why.map { [$0] } ?? [])
+            + (pairingSeconds.map { ["pairing open for \(span($0))"] } ?? [])
         return parts.joined(separator: ", ")
     }
 }
@@ -47,6 +56,10 @@ extension StatusReport.Collar {
         if let pendingClear { second.append("clear through \(pendingClear) waits") }
         if let firmware { second.append("firmware \(firmware)") }
         if !second.isEmpty { lines.append("         " + second.joined(separator: ", ")) }
+        if let link {
+            let keys = bonded == true ? ", paired" : ""
+            lines.append("         link \(link), \(address.map { "at \($0)" } ?? "no address yet")\(keys)")
+        }
         if let lastError { lines.append("         last error: \(lastError.text) [\(lastError.code)]") }
         return lines
     }

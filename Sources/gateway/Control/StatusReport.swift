@@ -10,6 +10,8 @@ struct StatusReport: Sendable, Hashable {
     var clock: Clock
     var outbox: Outbox
     var owners: [Owner]
+    /// `nil` when no configured device is reached over the air.
+    var radio: Radio?
     var collars: [Collar]
     var indicators: Indicators
 
@@ -65,6 +67,22 @@ struct StatusReport: Sendable, Hashable {
         var lastError: Fault?
     }
 
+    /// The Bluetooth controller.
+    struct Radio: Sendable, Hashable {
+        /// The raw values are what JSON says.
+        enum State: String, Sendable {
+            case starting, ready, absent, recovering
+        }
+
+        var state: State
+        /// Its address.
+        var controller: String?
+        /// Why none can be used.
+        var why: String?
+        /// For how long pairing stays open.
+        var pairingSeconds: Int64?
+    }
+
     /// One collar.
     struct Collar: Sendable, Hashable {
         /// What is going on with it. The raw values are what JSON says.
@@ -96,6 +114,10 @@ struct StatusReport: Sendable, Hashable {
         /// Up to which sequence a clear waits for the collar, unwrapped.
         var pendingClear: Int64?
         var lastHeartbeatAge: Int64?
+        /// What the radio does about it (`DeviceLinkState`), the address under which it is waited for, and whether its keys are stored.
+        var link: String?
+        var address: String?
+        var bonded: Bool?
         /// Why nothing is read from it.
         var heldWhy: String?
         var lastError: Fault?

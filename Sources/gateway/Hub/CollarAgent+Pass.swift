@@ -127,6 +127,7 @@ extension CollarAgent {
         defer { place.giveBack() }
         try checkUp(connection)
         enter(.reading)
+        await stream(true)
         let count = min(order.count, await services.batchLimit(order.owner))
         var read = try await connection.read(log: order.log, first: SequenceNumber.wire(order.first), count: UInt32(count))
         if unsent.isGivenUp(after: read, of: order) {

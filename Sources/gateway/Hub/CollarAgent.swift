@@ -40,8 +40,8 @@ actor CollarAgent {
     private static let refusalRest = Duration.seconds(60)
 
     let device: Configuration.Collar
-    private let source: any LinkSource
-    private let profile: CollarProfile
+    let source: any LinkSource
+    let profile: CollarProfile
     let services: Services
     let planner: SyncPlanner
 
@@ -49,15 +49,19 @@ actor CollarAgent {
     /// The collar, once its profile is open.
     var connection: CollarConnection?
     /// The link that is up, from its first moment.
-    private var current: CollarConnection?
-    private var linkTask: Task<Void, Never>?
-    private var linkEnded: CheckedContinuation<Void, Never>?
+    var current: CollarConnection?
+    var linkTask: Task<Void, Never>?
+    var linkEnded: CheckedContinuation<Void, Never>?
     /// The link that is up, or is being set up, has ended.
-    private var linkIsOver = false
+    var linkIsOver = false
+    /// The link has the parameters of a catch-up.
+    var isStreaming = false
+    /// Who wants the device to be looked at from end to end on the next link.
+    var probes: [ProbeWaiter] = []
     /// Links in a row that brought nothing.
     var failedLinks = 0
     /// Since when the collar has answered nothing but that it is busy.
-    private var busySince: BootInstant?
+    var busySince: BootInstant?
     /// Not before this moment is anything read.
     private var restUntil: BootInstant?
 
@@ -90,107 +94,6 @@ actor CollarAgent {
         trigger = PassTrigger(batchWindows: sync.batchWindows, batchAge: sync.batchAge)
         let now = services.loop.now
         report = CollarReport(since: now, awaySince: now)
-    }
-
-    // MARK: The link
-
-    /// Begins to look for the collar.
-    func start() {
-        guard linkTask == nil else { return }
-        linkTask = services.loop.spawn { await self.keepLinked() }
-    }
-
-    /// Lets go of the collar.
-    func stop() async {
-        linkTask?.cancel()
-        await current?.close()
-        await linkTask?.value
-    }
-
-    private func keepLinked() async {
-        while !Task.isCancelled {
-            do {
-                let link = try await source.nextLink()
-                // Who stopped the agent while the link was on its way here has found none to close.
-                try Task.checkCancellation()
-                try await hold(link)
-            } catch is CancellationError {
-                return
-            } catch {
-                note(error)
-            }
-            if Task.isCancelled { return }
-            // A collar that links and fails again and again must not keep the hub busy; it is never given up either.
-            failedLinks = min(failedLinks + 1, 6)
-            if failedLinks > 1 { try? await services.loop.sleep(for: .seconds(min(60, 1 << failedLinks))) }
-        }
-    }
-
-    /// Sets a link up and stays with it until it ends.
-    private func hold(_ link: consuming Link) async throws {
-        enter(.linking)
-        report.awaySince = nil
-        linkIsOver = false
-        defer {
-            connection = nil
-            current = nil
-            waitsForPlace = false
-            report.awaySince = services.loop.now
-            enter(.away)
-        }
-        let client = GATTClient(descriptor: link.takeDescriptor(), loop: services.loop)
-        let connection = CollarConnection(client: client, profile: profile, loop: services.loop) { [weak self] event in
-            self?.assumeIsolated { $0.received(event) }
-        }
-        current = connection
-        do {
-            let identity = try await connection.open()
-            guard identity.serial == device.serial else {
-                // Another collar answers at this address: its windows belong to somebody else.
-                services.log(.error, .deviceRefused, "\(device.name): the collar at its address has serial number \(identity.serial), not \(device.serial)",
-                             LogField("DEVICE", device.serial))
-                report.lastError = "serial-mismatch: found \(identity.serial)"
-                await connection.close()
-                return
-            }
-            report.identity = identity
-        } catch {
-            await connection.close()
-            throw error
-        }
-        // It may have ended between its last answer and now; then nobody will say so again.
-        guard !linkIsOver else { return }
-        self.connection = connection
-        clockChecked = false
-        givenUp = nil
-        busySince = nil
-        enter(.linked)
-        services.log(.info, .deviceLinked, "\(device.name) is linked", LogField("DEVICE", device.serial))
-        services.onEvent(.linked)
-        wake()
-        await withCheckedContinuation { linkEnded = $0 }
-        services.log(.info, .deviceAway, "\(device.name) is away", LogField("DEVICE", device.serial))
-        // A place that is kept for a collar that is away would be kept from the others, perhaps for ever.
-        waitsForPlace = false
-        await services.places.leave(device: device.serial)
-    }
-
-    private func received(_ event: CollarEvent) {
-        switch event {
-        case .heartbeat(let metrics):
-            report.lastHeartbeat = services.loop.now
-            heard(metrics)
-            wake()
-        case .malformedHeartbeat(let error), .irregular(let error):
-            note(error)
-        case .silent:
-            services.log(.warning, .deviceFault, "\(device.name): no heartbeat on a link that is up; the link is given up", LogField("DEVICE", device.serial))
-        case .closed:
-            linkIsOver = true
-            linkEnded?.resume()
-            linkEnded = nil
-            connection = nil
-        }
     }
 
     // MARK: Wake-ups
@@ -245,6 +148,7 @@ actor CollarAgent {
             if !isUp { waitsForPlace = false }
             if !waitsForPlace { await services.places.leave(device: device.serial) }
         }
+        await stream(false)
         working = false
     }
 

@@ -27,8 +27,14 @@ enum Daemon {
             }
             let storage = try StorageThread()
             let transport = try CurlTransport(loop: loop, settings: CurlSettings(configuration.uplink))
-            let hub = Hub(configuration: configuration, parts: parts(configuration, loop, storage, transport, log))
-            let desk = RadioDesk(devices: configuration.collars.map(\.name), drive: nil)
+            let onRadioEnd: @Sendable (String) -> Void = { [unowned loop] why in
+                // Started anew, the kernel's side is set up from the beginning; what is stored waits on the disk.
+                Output.complain("gateway: the radio needs a new start: \(why)")
+                outcome.fail(ExitStatus.unavailable, loop: loop)
+            }
+            let hub = Hub(configuration: configuration, parts: parts(configuration, loop, storage, transport, log, onRadioEnd: onRadioEnd))
+            let drive: @Sendable (RadioRequest) async -> Result<RadioAnswer, ControlError> = { await hub.perform($0) }
+            let desk = RadioDesk(devices: configuration.collars.map(\.name), drive: configuration.needsController ? drive : nil)
             let server = ControlServer(on: loop, at: configuration.controlSocket, log: log) {
                 await hub.status()
             } flush: {
@@ -73,7 +79,8 @@ enum Daemon {
     }
 
     private static func parts(
-        _ configuration: Configuration, _ loop: EpollLoop, _ storage: StorageThread, _ transport: CurlTransport, _ log: Log
+        _ configuration: Configuration, _ loop: EpollLoop, _ storage: StorageThread, _ transport: CurlTransport, _ log: Log,
+        onRadioEnd: @escaping @Sendable (String) -> Void
     ) -> Hub.Parts {
         Hub.Parts(
             loop: loop, storage: storage, transport: transport,
@@ -84,15 +91,18 @@ enum Daemon {
                         log(.debug, .deviceAway, "\(collar.name) does not answer: \(error)", LogField("DEVICE", collar.serial))
                     }
                 case .bluetooth, .adoption:
-                    log(.error, .deviceFault, "\(collar.name): this release drives no Bluetooth controller; only collars with a \"socket\" are linked",
-                        LogField("DEVICE", collar.serial))
-                    return NoController(loop: loop)
+                    return NoLinks(loop: loop)
                 }
             },
             wallClock: .system(marker: configuration.clockSource.marker), log: log,
             leds: configuration.indicators == .terminal ? TerminalOutput() : DarkOutput(),
             layout: configuration.indicators == .terminal ? .full : .none,
-            releaseMemory: { ProcessMemory.release() }, random: { SystemRandomNumberGenerator() })
+            releaseMemory: { ProcessMemory.release() }, random: { SystemRandomNumberGenerator() },
+            openRadio: { devices, bonds, policy, onEvent in
+                try RadioController(
+                    channel: try ManagementClient.openControlChannel(), loop: loop, devices: devices, store: bonds, policy: policy, onEvent: onEvent)
+            },
+            onRadioEnd: onRadioEnd)
     }
 
     /// How the daemon ends. Touched on the loop's thread alone.
@@ -129,15 +139,6 @@ enum Daemon {
     }
 }
 
-/// Where no controller is, no link comes.
-private struct NoController: LinkSource {
-    let loop: any EventLoop
-
-    func nextLink() async throws -> Link {
-        while true { try await loop.sleep(for: .seconds(86_400)) }
-    }
-}
-
 /// A board without LEDs.
 private struct DarkOutput: LEDOutput {
     mutating func set(_ led: LED, lit: Bool) {}
@@ -150,13 +151,5 @@ extension CurlSettings {
             trust: uplink.caFile.map { .file($0) } ?? .system, pinnedPublicKey: uplink.pin, connectTimeout: uplink.connectTimeout,
             totalTimeout: uplink.requestTimeout, lowSpeedBytes: Int(uplink.lowSpeedLimit), lowSpeedTime: uplink.lowSpeedTime,
             userAgent: "gateway/\(Versions.gateway)")
-    }
-}
-
-extension CollarProfile {
-    init(_ collar: Configuration.Collar) {
-        self.init(
-            service: collar.service, heartbeat: collar.heartbeat, windows: collar.windows, control: collar.control,
-            security: collar.security == .encrypted ? .encrypted : .none)
     }
 }

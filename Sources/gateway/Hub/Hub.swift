@@ -16,7 +16,7 @@ actor Hub {
         /// The thread that may block.
         let storage: any SerialExecutor
         let transport: any HTTPTransport
-        /// Where the links to one collar come from.
+        /// Where the links to a collar come from that is not reached over the air.
         let links: @Sendable (Configuration.Collar) throws -> any LinkSource
         let wallClock: WallClock
         let log: Log
@@ -28,6 +28,12 @@ actor Hub {
         let random: @Sendable () -> any RandomNumberGenerator & Sendable
         /// The bounds of the outbox, and the disk under it.
         var outbox = OutboxSettings()
+        /// Opens the kernel's Bluetooth for these devices; what happens to it is told to the closure.
+        var openRadio: @Sendable ([RadioDevice], OutboxBonds, ControllerPolicy, @escaping @Sendable (RadioEvent) -> Void) throws -> RadioController = { _, _, _, _ in
+            throw BluetoothError(.controlChannelClosed)
+        }
+        /// The radio asks for a new process.
+        var onRadioEnd: @Sendable (String) -> Void = { _ in }
     }
 
     /// How often an unsynchronised clock is looked at again.
@@ -44,6 +50,8 @@ actor Hub {
     private var broker: PlaceBroker?
     private var uplink: Uplink?
     private var board: IndicatorBoard?
+    /// `nil` when no configured device is reached over the air.
+    private var radio: HubRadio?
 
     private var clockTimer: TimerID?
     private var awayTimer: TimerID?
@@ -89,9 +97,12 @@ actor Hub {
             self?.assumeIsolated { $0.lineChanged() }
         }
         uplink = try makeUplink(store)
+        radio = makeRadio(store)
         try makeAgents(owners, store: store)
         await store.open()
         // A stop may have come while the disk was busy.
+        guard running else { return }
+        await radio?.start()
         guard running else { return }
         for agent in agents.values { await agent.start() }
         await uplink?.flush(.start)
@@ -106,6 +117,7 @@ actor Hub {
         if let awayTimer { parts.loop.cancel(awayTimer) }
         if let quietTimer { parts.loop.cancel(quietTimer) }
         for agent in agents.values { await agent.stop() }
+        await radio?.stop()
         await uplink?.stop()
         await store?.close()
         await board?.stop()
@@ -130,6 +142,26 @@ actor Hub {
         return await desk.perform(request, by: user)
     }
 
+    /// What an installer or an operator asks of the radio. Devices are configured ones.
+    func perform(_ request: RadioRequest) async -> Result<RadioAnswer, ControlError> {
+        guard running, let radio else { return .failure(running ? .noController : .notRunning) }
+        func serial(_ name: String) -> String { configuration.collars.first { $0.name == name }?.serial ?? name }
+        switch request {
+        case .pair(let device): return await radio.pair(device.map(serial)).map { .paired($0) }
+        case .forget(let device): return await radio.forget(serial(device)).map { .forgotten($0) }
+        case .scan(let seconds): return await radio.scan(seconds: seconds).map { .heard($0) }
+        case .probe(let device):
+            guard let agent = agents[serial(device)] else { return .failure(.noController) }
+            let address = await radio.view().addresses[serial(device)]
+            return await agent.probe(address: address).map { .probed($0) }
+        }
+    }
+
+    /// Somebody pressed the button.
+    func openPairing() {
+        parts.loop.spawn { await self.radio?.openPairing() }
+    }
+
     /// The kernel has got an address or a route.
     func networkChanged() {
         guard running else { return }
@@ -151,6 +183,23 @@ actor Hub {
         ) { [weak self] event in self?.assumeIsolated { $0.heard(event) } }
     }
 
+    private func makeRadio(_ store: StoreKeeper) -> HubRadio? {
+        let collars = configuration.collars.filter(\.isOnAir)
+        guard !collars.isEmpty else { return nil }
+        let devices = collars.map { RadioDevice($0) }
+        var policy = ControllerPolicy()
+        if case .address(let address) = configuration.controller { policy.controller = address }
+        let bonds = OutboxBonds(store: store, devices: devices)
+        let (openRadio, onRadioEnd) = (parts.openRadio, parts.onRadioEnd)
+        return HubRadio(loop: parts.loop, log: parts.log, devices: collars, store: bonds) { [policy] onEvent in
+            try openRadio(devices, bonds, policy, onEvent)
+        } onChange: { [weak self] in
+            self?.assumeIsolated { $0.refresh() }
+        } onEnd: { why in
+            onRadioEnd(why)
+        }
+    }
+
     private func makeAgents(_ owners: Set<String>, store: StoreKeeper) throws {
         guard let broker else { return }
         for collar in configuration.collars {
@@ -159,8 +208,9 @@ actor Hub {
                 isDraining: { [weak self] in await self?.isDraining(collar.owner) ?? false },
                 batchLimit: { [weak self] owner in await self?.batchLimit(owner) ?? OutboxSettings.windowLimit }
             ) { [weak self] event in self?.assumeIsolated { $0.heard(event) } }
+            let source: any LinkSource = collar.isOnAir ? radio?.links(of: collar.serial) ?? NoLinks(loop: parts.loop) : try parts.links(collar)
             agents[collar.serial] = CollarAgent(
-                device: collar, source: try parts.links(collar), owners: owners, sync: configuration.sync, services: services)
+                device: collar, source: source, owners: owners, sync: configuration.sync, services: services)
         }
     }
 
@@ -314,6 +364,7 @@ actor Hub {
             case .faulted(let error): view.fault = error
             }
         }
+        view.radio = await radio?.view()
         view.isFull = await broker?.isFull ?? false
         view.lanes = await uplink?.lanes ?? []
         for collar in configuration.collars {

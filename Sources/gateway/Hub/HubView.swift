@@ -16,6 +16,8 @@ struct HubView: Sendable {
     var lanes: [LaneStatus] = []
     var collars: [(device: Configuration.Collar, report: CollarReport)] = []
     var shown: [LEDShown] = []
+    /// `nil` when no configured device is reached over the air.
+    var radio: HubRadio.View?
 
     init(configuration: Configuration, wall: WallTime) {
         self.configuration = configuration
@@ -27,7 +29,8 @@ struct HubView: Sendable {
         var conditions: IndicatorConditions = []
         if fault != nil { conditions.insert(.storageFault) }
         if !isOpen, fault == nil { conditions.insert(.starting) }
-        if configuration.needsController { conditions.insert(.noController) }
+        if case .absent = radio?.controller { conditions.insert(.noController) }
+        if radio?.pairingUntil != nil { conditions.insert(.pairingOpen) }
         if collars.contains(where: { $0.report.state == .away || $0.report.state == .linking }) { conditions.insert(.lookingForDevices) }
         if collars.contains(where: { device, report in report.awaySince.map { now - $0 >= device.awayAfter } ?? false }) {
             conditions.insert(.deviceAway)
@@ -70,22 +73,31 @@ struct HubView: Sendable {
             owners: configuration.owners.map { owner in
                 StatusReport.Owner(key: owner.key, lane: lanes.first { $0.owner == owner.key }, queued: queued.count { $0.owner == owner.key }, now: now)
             },
-            collars: collars.map { device, report in StatusReport.Collar(device, report, now: now) },
+            radio: radio.map { StatusReport.Radio($0, now: now) },
+            collars: collars.map { device, report in
+                var collar = StatusReport.Collar(device, report, now: now)
+                if let radio {
+                    collar.link = radio.links[device.serial]?.rawValue
+                    collar.address = radio.addresses[device.serial].map { "\($0)" }
+                    collar.bonded = device.isOnAir ? radio.bonded.contains(device.serial) : nil
+                }
+                return collar
+            },
             indicators: .init(
                 status: shown.first { $0.led == .status }?.state.rawValue, radio: shown.first { $0.led == .radio }?.state.rawValue,
                 uplink: shown.first { $0.led == .uplink }?.state.rawValue))
     }
 }
 
-extension Configuration {
-    /// Whether a device is reached over Bluetooth, which this release has no driver for.
-    var needsController: Bool {
-        collars.contains { collar in
-            switch collar.link {
-            case .bluetooth, .adoption: true
-            case .socket: false
-            }
+extension StatusReport.Radio {
+    init(_ view: HubRadio.View, now: BootInstant) {
+        switch view.controller {
+        case .starting: self.init(state: .starting)
+        case .ready(let address): self.init(state: .ready, controller: address.map { "\($0)" })
+        case .absent(let why): self.init(state: .absent, why: why)
+        case .recovering(let why): self.init(state: .recovering, why: why)
         }
+        pairingSeconds = view.pairingUntil.map { max(0, ($0 - now).milliseconds / 1_000) }
     }
 }
 

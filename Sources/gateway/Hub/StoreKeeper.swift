@@ -111,6 +111,11 @@ actor StoreKeeper {
         try await guarded { try await $0.load(id) }
     }
 
+    /// The bonds with all controllers, and the adopted addresses by serial number.
+    func bonds() async throws -> (bonds: [Bond], adopted: [String: IdentityAddress]) {
+        try await guarded { (try await $0.bonds(), try await $0.adoptedAddresses()) }
+    }
+
     /// The rejected windows that are kept, oldest first.
     func evidence() async throws -> [EvidenceRecord] {
         try await guarded { try await $0.evidence() }

@@ -92,8 +92,8 @@ struct RadioReportTests {
     func scanJSON() {
         let heard = ScanReport(seconds: 10, heard: Array(Self.scan.devices[1...]))
         #expect(RadioAnswer.heard(heard).json.encoded() == #"""
-            {"seconds":10,"devices":[{"address":"00:1B:DC:12:34:56","address_type":"public","name":"bl\u001B[2J\"a","services":["180f"],"rssi":-80,"known":null},\#
-            {"address":"C0:FF:EE:12:34:56","address_type":"random","name":null,"services":[],"rssi":null,"known":null}],"more":0}
+            {"seconds":10,"devices":[{"address":"00:1B:DC:12:34:56","address_type":"public","name":"bl\u001B[2J\"a","services":["180f"],"rssi":-80,"known":null,"claims":[]},\#
+            {"address":"C0:FF:EE:12:34:56","address_type":"random","name":null,"services":[],"rssi":null,"known":null,"claims":[]}],"more":0}
             """#)
     }
 

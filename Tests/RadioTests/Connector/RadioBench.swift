@@ -73,19 +73,24 @@ final class MemoryBonds: BondStore, @unchecked Sendable {
         kept = Dictionary(uniqueKeysWithValues: bonds.map { ($0.device, $0) })
     }
 
-    func bonds() async throws -> [Bond] {
+    func bonds(with controller: BluetoothAddress) async throws -> [Bond] {
         if isBroken { throw Broken() }
         return Array(kept.values)
     }
 
-    func store(_ bond: Bond) async throws {
+    func store(_ bond: Bond, with controller: BluetoothAddress) async throws {
         stores += 1
         if delay > .zero { try await loop.sleep(for: delay) }
         if isBroken { throw Broken() }
         kept[bond.device] = bond
     }
 
-    func removeBond(of device: String) async throws {
+    func removeBond(of device: String, with controller: BluetoothAddress) async throws {
+        if isBroken { throw Broken() }
+        kept[device] = kept[device].map { Bond(device: device, address: $0.address) }
+    }
+
+    func forget(_ device: String) async throws {
         if isBroken { throw Broken() }
         kept[device] = nil
     }

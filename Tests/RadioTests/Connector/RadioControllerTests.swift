@@ -135,7 +135,7 @@ struct RadioControllerTests {
         _ = bench.radio.assumeIsolated { $0.openPairing() }
         bench.loop.advance(by: .seconds(1))
         #expect(bench.kernel.opcodes.contains(.unpairDevice))
-        #expect(bench.store.kept["A1"] == nil)
+        #expect(bench.store.kept["A1"] == Bond(device: "A1", address: address(1)), "the address is no key, and stays")
         #expect(bench.list == [address(1)])
         close(far)
         try bench.finish()
