@@ -168,6 +168,11 @@ actor Hub {
         parts.loop.spawn { await self.uplink?.flush(.networkBack) }
     }
 
+    private func controllerIsBack() {
+        guard running else { return }
+        parts.loop.spawn { await self.uplink?.flush(.controllerBack) }
+    }
+
     private func retry() {
         guard running else { return }
         parts.loop.spawn { await self.uplink?.flush(.requested) }
@@ -195,6 +200,8 @@ actor Hub {
             try openRadio(devices, bonds, policy, onEvent)
         } onChange: { [weak self] in
             self?.assumeIsolated { $0.refresh() }
+        } onReady: { [weak self] in
+            self?.assumeIsolated { $0.controllerIsBack() }
         } onEnd: { why in
             onRadioEnd(why)
         }

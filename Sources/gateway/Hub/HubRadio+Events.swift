@@ -8,6 +8,7 @@ extension HubRadio {
         case .controllerReady(let index, let information):
             controller = .ready(information.publicAddress)
             log(.notice, .controllerReady, "\(index) is in use: \(information)")
+            onReady()
         case .controllerAbsent(let absence):
             switch absence {
             case .reset, .recovering: controller = .recovering("\(absence)")

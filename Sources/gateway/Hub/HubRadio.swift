@@ -38,6 +38,8 @@ actor HubRadio {
     let store: OutboxBonds
     private let open: Opening
     let onChange: @Sendable () -> Void
+    /// A controller works, the first one or again.
+    let onReady: @Sendable () -> Void
     /// Nothing helps but a new process.
     let onEnd: @Sendable (String) -> Void
 
@@ -50,7 +52,6 @@ actor HubRadio {
 
     var controller = Controller.starting
     var links: [String: DeviceLinkState] = [:]
-    var told: [String: String] = [:]
     /// Pairings that somebody waits for.
     var pairings: [UInt64: PairingWatch] = [:]
     var lastPairing: UInt64 = 0
@@ -61,7 +62,7 @@ actor HubRadio {
 
     init(
         loop: any EventLoop, log: Log, devices: [Configuration.Collar], store: OutboxBonds, open: @escaping Opening,
-        onChange: @escaping @Sendable () -> Void, onEnd: @escaping @Sendable (String) -> Void
+        onChange: @escaping @Sendable () -> Void, onReady: @escaping @Sendable () -> Void, onEnd: @escaping @Sendable (String) -> Void
     ) {
         self.loop = loop
         self.log = log
@@ -69,6 +70,7 @@ actor HubRadio {
         self.store = store
         self.open = open
         self.onChange = onChange
+        self.onReady = onReady
         self.onEnd = onEnd
     }
 
