@@ -29,8 +29,8 @@ public enum ConnectorEvent: Sendable, Hashable {
     case adopted(device: String, BluetoothAddress)
     /// Several candidates for one device, or several devices for one candidate: nothing is adopted.
     case ambiguous(devices: [String], [BluetoothAddress])
-    /// A device of a configured kind that is none of ours.
-    case unknown(BluetoothAddress)
+    /// A device of a configured kind that is none of ours, or says that it is one of `claims`, for which nobody looks at the moment.
+    case unknown(BluetoothAddress, claims: [String])
     /// It says that it is one of ours, and is not; left alone for a while.
     case spoofed(device: String, BluetoothAddress, serial: String?)
     /// Trying a candidate failed; it is tried again later.

@@ -77,6 +77,7 @@ extension ConnectorMachine {
         if let id = device(at: sighting.address) { return heardKnown(id, at: now) }
         guard sighting.isConnectable, !candidates.isSpoof(sighting.address, at: now) else { return }
         var matches: [String] = []
+        var claims: [String] = []
         var isOfOurKind = false
         for (id, device) in devices {
             let service = device.configured.service
@@ -87,6 +88,7 @@ extension ConnectorMachine {
                 guard let data else { continue }
                 isOfOurKind = true
                 guard data == identity else { continue }
+                claims.append(id)
             } else {
                 isOfOurKind = true
             }
@@ -95,7 +97,7 @@ extension ConnectorMachine {
         if !matches.isEmpty {
             candidates.note(sighting, for: matches.sorted(), at: now, settings)
         } else if isOfOurKind, candidates.isNews(sighting.address, at: now, settings) {
-            tell(.unknown(sighting.address))
+            tell(.unknown(sighting.address, claims: claims.sorted()))
         }
     }
 

@@ -52,8 +52,10 @@ extension HubRadio {
             let words = "none of \(addresses.map { "\($0)" }.joined(separator: ", ")) is adopted for \(who): it could be another one; leave only one of them switched on"
             log(.warning, .pairingFailed, words)
             for device in ids { fail(device, "ambiguous", words) }
-        case .unknown(let address):
-            log(.info, .deviceUnknown, "a device of a kind that is configured, and none of ours, is at \(address)")
+        case .unknown(let address, let claims):
+            let words = claims.isEmpty ? "a device of a kind that is configured, and none of ours, is at \(address)"
+                : "\(address) says that it is \(claims.map(name).joined(separator: " or ")); to adopt it: gateway pair"
+            log(.info, .deviceUnknown, words)
         case .spoofed(let device, let address, let serial):
             let words = "\(address) says that it is \(name(device)) and has serial number \(serial.map { shown($0, upTo: 64) } ?? "none"); it is not adopted"
             log(.error, .deviceRefused, words, fields(device))
@@ -77,9 +79,9 @@ extension HubRadio {
             log(.notice, .deviceForgotten, "the keys and the learned address of \(name(device)) are forgotten", fields(device))
             for continuation in forgetting.removeValue(forKey: device) ?? [] { continuation.resume() }
         case .flapping(let device, let times, let pause):
-            log(.notice, .deviceFault, "\(name(device)) was linked and lost \(times) times in a row and is left alone for \(pause)", fields(device))
+            log(.notice, .deviceFault, "\(name(device)) was linked and lost \(times) times in a row and is left alone for \(span(pause.milliseconds / 1_000))", fields(device))
         case .pairingOpened(let device, let duration):
-            log(.notice, .pairingStep, "pairing is open for \(duration)\(device.map { ", for \(name($0))" } ?? "")")
+            log(.notice, .pairingStep, "pairing is open for \(span(duration.milliseconds / 1_000))\(device.map { ", for \(name($0))" } ?? "")")
         case .pairingClosed:
             log(.notice, .pairingStep, "pairing is closed")
             for watch in pairings.values { watch.end() }

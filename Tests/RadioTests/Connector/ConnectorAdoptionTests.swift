@@ -61,7 +61,7 @@ struct ConnectorAdoptionTests {
     func wrongIdentity() {
         var bench = stale()
         bench.hear(address(8), collarData("Z9"))
-        #expect(bench.take() == [.event(.unknown(address(8)))])
+        #expect(bench.take() == [.event(.unknown(address(8), claims: []))])
         bench.hear(address(8), collarData("Z9"))
         #expect(bench.take().isEmpty, "told once")
     }
