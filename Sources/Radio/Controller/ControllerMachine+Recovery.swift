@@ -12,6 +12,7 @@ extension ControllerMachine {
         guard tried.insert(trouble.kind).inserted else { return exit(trouble) }
         busyCount = 0
         unheardScans = 0
+        failures = 0
         guard case .active(let active) = phase else {
             // Not even the kernel answers; there is nothing to cycle.
             return wait(.none, for: policy.absencePause)
@@ -49,6 +50,7 @@ extension ControllerMachine {
     /// A link was made.
     mutating func linkWasMade() {
         busyCount = 0
+        failures = 0
         tried.remove(ControllerTrouble.busy.kind)
         somethingWasHeard()
     }

@@ -122,6 +122,7 @@ extension ControllerMachine {
         case (.addDevice(let address), _):
             active.refused.remove(address)
             phase = .active(active)
+            failures = 0
             return []
         case (.removeDevice(let address), _):
             active.unremoved.remove(address)
@@ -134,6 +135,7 @@ extension ControllerMachine {
             phase = .active(active)
             return []
         case (.startScan, _):
+            failures = 0
             return [.startTimer(.scan, policy.scanLimit)]
         default:
             return []
@@ -161,11 +163,9 @@ extension ControllerMachine {
         default:
             break
         }
-        // What is wrong with the command itself will be wrong again.
-        let isLasting: Set<ManagementStatus> = [.notSupported, .unknownCommand, .invalidParameters]
         active.failures += 1
         let isScan = step == .startScan || step == .stopScan
-        if active.failures <= policy.stepRetries, !isLasting.contains(status), !isScan {
+        if active.failures <= policy.stepRetries, !Self.isLasting.contains(status), !isScan {
             active.isPausing = true
             phase = .active(active)
             return [.startTimer(.retry, policy.stepRetryPause)]
@@ -184,10 +184,10 @@ extension ControllerMachine {
             }
             active.refused.insert(address)
             phase = .active(active)
-            return [.event(.deviceRefused(address, status))] + proceed()
+            return [.event(.deviceRefused(address, status))] + (counted(step, status) ?? proceed())
         case .optional where step == .startScan:
             phase = .active(active)
-            return scanEnded(status) + proceed()
+            return scanEnded(status) + (counted(step, status) ?? proceed())
         case .optional where step == .stopScan:
             phase = .active(active)
             return proceed()
@@ -195,5 +195,17 @@ extension ControllerMachine {
             phase = .active(active)
             return [.event(.stepSkipped(step, status))] + proceed()
         }
+    }
+
+    /// What is wrong with the command itself will be wrong again.
+    private static let isLasting: Set<ManagementStatus> = [.notSupported, .unknownCommand, .invalidParameters]
+
+    /// Counts a failure that speaks of the controller: not one of the command itself, nor one for want of a free moment.
+    ///
+    /// - Returns: what is done about too many of them.
+    private mutating func counted(_ step: SetUpStep, _ status: ManagementStatus) -> [ControllerAction]? {
+        guard !Self.isLasting.contains(status), status != .busy else { return nil }
+        failures += 1
+        return failures >= policy.failureLimit ? troubled(.setUpFailed(step, status)) : nil
     }
 }

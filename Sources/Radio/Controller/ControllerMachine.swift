@@ -74,6 +74,8 @@ public struct ControllerMachine: Sendable {
     var lastTag: UInt64 = 0
     /// Refusals as busy since the last link.
     var busyCount = 0
+    /// What the kernel could not do with the controller since it last did it, or since the last link.
+    var failures = 0
     /// Scans that heard nothing since something was heard.
     var unheardScans = 0
     /// Kinds of trouble that a power cycle was tried against and that are not known to be cured.

@@ -20,6 +20,9 @@ public struct ControllerPolicy: Sendable, Hashable {
     public var busyLimit = 5
     /// How many scans in a row may hear nothing at all before the controller is power cycled.
     public var unheardScanLimit = 30
+    /// How often in a row the kernel may fail to take a device or to begin a scan, with no success and no link in between, before the controller is power
+    /// cycled: the kernel answers for one that hangs, and says no more than that it failed.
+    public var failureLimit = 3
     /// How often a step of the set-up is tried again.
     public var stepRetries = 4
     /// The pause before a step is tried again.

@@ -226,6 +226,34 @@ struct ControllerRecoveryTests {
         #expect(desk.isReady && desk.exits.isEmpty && !desk.commands.contains(.setPowered(false)))
     }
 
+    @Test("a controller that hangs shows in devices and scans that the kernel cannot do: a power cycle, then the end of the process; a link in between is the cure")
+    func hanging() {
+        var desk = ControllerDesk.ready()
+        func scan() {
+            desk.take(desk.machine.beginScan())
+            desk.answerAll()
+        }
+        desk.kernel.always[.startDiscovery] = .refused(.failed)
+        scan()
+        scan()
+        desk.tell(.deviceConnected(device(1), flags: 0, data: []))
+        desk.kernel.always[.startDiscovery] = .refused(.busy)
+        for _ in 0..<10 { scan() }
+        desk.kernel.always[.startDiscovery] = .refused(.failed)
+        scan()
+        #expect(desk.isReady && !desk.commands.contains(.setPowered(false)))
+        desk.kernel.always[.addDevice] = .refused(.failed)
+        desk.take(desk.machine.devicesChanged([ControllerDevice(address: device(1)), ControllerDevice(address: device(2)), ControllerDevice(address: device(9))]))
+        desk.answerAll()
+        for _ in 0..<40 where desk.exits.isEmpty {
+            desk.fire(.retry)
+            desk.answerAll()
+            scan()
+        }
+        #expect(desk.commands.filter { $0 == .setPowered(false) }.count == 1)
+        #expect(desk.exits.count == 1)
+    }
+
     @Test("an operator's power cycle sets everything up again and counts as no trouble")
     func operatorsCycle() {
         var desk = ControllerDesk.ready()
