@@ -81,6 +81,12 @@ public actor Uplink {
         flush(.ownersChanged)
     }
 
+    /// The figures of the retry policy changed. What already waits, waits no longer than the new ones say.
+    public func policyChanged(_ policy: RetryPolicy) {
+        settings.policy = policy
+        driveAll { $0.policyChanged(policy, now: $1) }
+    }
+
     /// Ends within a second. A request in flight is abandoned, and nothing is recorded for it; an outcome that is being written down may still be.
     public func stop() async {
         stopped = true

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 /// `struct ucred` and `SO_PEERCRED` (unix(7)) of a connected Unix socket; 0, or -1 with errno.

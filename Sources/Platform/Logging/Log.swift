@@ -5,7 +5,7 @@ import Synchronization
 /// Machines never log; the shells around them do. No health values and no secrets go into a message or a field.
 public final class Log: Sendable {
     private let sink: any LogSink
-    private let threshold: LogLevel
+    private let least: Atomic<Int>
     private let clock: @Sendable () -> BootInstant
     private let budget: Mutex<LogBudget>
 
@@ -15,9 +15,15 @@ public final class Log: Sendable {
     ///   - clock: the boot clock, for the budget.
     public init(sink: any LogSink, threshold: LogLevel = .info, budget: LogBudget = LogBudget(), clock: @escaping @Sendable () -> BootInstant) {
         self.sink = sink
-        self.threshold = threshold
+        least = Atomic(threshold.rawValue)
         self.clock = clock
         self.budget = Mutex(budget)
+    }
+
+    /// The least urgent level that is written. It may be changed at any time.
+    public var threshold: LogLevel {
+        get { LogLevel(rawValue: least.load(ordering: .relaxed)) ?? .debug }
+        set { least.store(newValue.rawValue, ordering: .relaxed) }
     }
 
     /// Writes one line, unless its level is below the threshold or the budget is spent. Errors and worse are always written.

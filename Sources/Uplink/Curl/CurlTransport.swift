@@ -32,7 +32,7 @@ public actor CurlTransport: HTTPTransport {
     }
 
     private let loop: any EventLoop
-    private let settings: CurlSettings
+    private var settings: CurlSettings
     private let held: Held
     private let monotonic: @Sendable () -> Int64
     private var authorities = AuthorityFile()
@@ -107,6 +107,9 @@ public actor CurlTransport: HTTPTransport {
         guard case .file(let path) = settings.trust.location else { return 0 }
         return authorities.greatestAge(AuthorityFile.Stamp(path: path), now: monotonic())
     }
+
+    /// The next requests go by these settings; those in flight keep theirs.
+    public func settingsChanged(_ settings: CurlSettings) { self.settings = settings }
 
     /// Gives up what is in flight and closes every connection.
     public func close() {

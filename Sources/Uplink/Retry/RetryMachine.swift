@@ -76,7 +76,7 @@ public struct RetryMachine: Sendable {
 
     /// Whose entries these are.
     public let owner: String
-    let policy: RetryPolicy
+    private(set) var policy: RetryPolicy
     var state = State.ready
     var entries = LaneEntries()
     var hold: Hold?
@@ -135,6 +135,17 @@ public struct RetryMachine: Sendable {
     public mutating func clockSet(now: BootInstant) -> [Action] {
         guard hold?.reason == .clock else { return [] }
         return endHold() + proceed(now)
+    }
+
+    /// The figures changed. What already waits, waits no longer than the new ones let it; what the backend asked for stays.
+    public mutating func policyChanged(_ policy: RetryPolicy, now: BootInstant) -> [Action] {
+        self.policy = policy
+        let latest = now + policy.maximumDelay
+        nextFlush = nextFlush.map { min($0, now + policy.flushInterval) }
+        delayUntil = delayUntil.map { min($0, latest) }
+        if let probe = hold?.probeAt { hold?.probeAt = min(probe, latest) }
+        entries.changeAll { $0.due = $0.due.map { min($0, latest) } }
+        return proceed(now)
     }
 
     /// The moment has come that the last `wake` asked for.

@@ -23,7 +23,7 @@ extension Invocation {
 
         Usage:
           gateway run              [--config FILE]
-          gateway check-config     [--config FILE]
+          gateway check-config     [--print] [--config FILE]
           gateway status           [--json] [--config FILE | --socket PATH]
           gateway flush            [--json] [--config FILE | --socket PATH]
           gateway quarantine       [--json] [--config FILE | --socket PATH]
@@ -68,20 +68,23 @@ extension Invocation {
         Usage: gateway run [--config FILE]
 
         Runs the daemon in the foreground until SIGTERM or SIGINT. Nothing is started while the configuration
-        has an error; all errors are printed, and the exit status is 78.
+        has an error; all errors are printed, and the exit status is 78. On SIGHUP it reads the configuration again:
+        what may change at work counts at once, the journal says what waits for the next start, and a configuration
+        with an error changes nothing.
 
-          --config FILE   the configuration (\(ConfigurationFile.standardPath))
+          --config FILE   the configuration (\(ConfigurationFile.standardPath)), with its drop-ins (gateway.d/*.toml beside it)
 
         """
 
     private static let checkConfig = """
-        Usage: gateway check-config [--config FILE]
+        Usage: gateway check-config [--print] [--config FILE]
 
-        Reads the configuration as `gateway run` does, with the files it names, and prints every error and warning
-        as FILE:LINE:COLUMN. Exit status 0 when there is no error, 78 otherwise. It changes nothing. Run it as root
-        or as the gateway's user, so that it can see what the daemon will see.
+        Reads the configuration as `gateway run` does, with its drop-ins and the files it names, and prints every error
+        and warning as FILE:LINE:COLUMN. Exit status 0 when there is no error, 78 otherwise. It changes nothing. Run it
+        as root or as the gateway's user, so that it can see what the daemon will see.
 
-          --config FILE   the configuration (\(ConfigurationFile.standardPath))
+          --print         print every value that counts and where it came from, as a configuration that says the same
+          --config FILE   the configuration (\(ConfigurationFile.standardPath)), with its drop-ins (gateway.d/*.toml beside it)
 
         """
 

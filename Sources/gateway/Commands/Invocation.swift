@@ -8,7 +8,8 @@ enum Invocation: Sendable, Hashable {
     }
 
     case run(configuration: String)
-    case checkConfiguration(path: String)
+    /// Check the configuration, and print what counts if `printing`.
+    case checkConfiguration(path: String, printing: Bool)
     /// Ask the running daemon, and print its answer as JSON or in words.
     case ask(ControlRequest, json: Bool, Target)
     case version
@@ -33,7 +34,8 @@ enum Command: String, Sendable, CaseIterable {
     /// The options that it takes.
     fileprivate var options: [Option] {
         switch self {
-        case .run, .checkConfig: [.config]
+        case .run: [.config]
+        case .checkConfig: [.print, .config]
         case .status, .flush, .audit, .pair, .forget, .probe: [.json, .config, .socket]
         case .quarantine, .purgeSealed, .discardEvidence: [.yes, .json, .config, .socket]
         case .scan: [.seconds, .json, .config, .socket]
@@ -58,6 +60,7 @@ private enum Option: String, CaseIterable {
     case socket = "--socket"
     case json = "--json"
     case yes = "--yes"
+    case print = "--print"
     case seconds = "--seconds"
 
     /// What its value is; `nil` when it takes none.
@@ -65,7 +68,7 @@ private enum Option: String, CaseIterable {
         switch self {
         case .config, .socket: "a path"
         case .seconds: "a number"
-        case .json, .yes: nil
+        case .json, .yes, .print: nil
         }
     }
 }
@@ -106,7 +109,7 @@ extension Invocation {
         let path = options[.config] ?? ConfigurationFile.standardPath
         switch command {
         case .run: self = .run(configuration: path)
-        case .checkConfig: self = .checkConfiguration(path: path)
+        case .checkConfig: self = .checkConfiguration(path: path, printing: options[.print] != nil)
         case .status: self = .ask(.status, json: options[.json] != nil, target)
         case .flush: self = .ask(.flush, json: options[.json] != nil, target)
         case .audit: self = .ask(.operate(.audit), json: options[.json] != nil, target)

@@ -16,7 +16,7 @@ enum Program {
         }
         switch invocation {
         case .run(let path): return run(path)
-        case .checkConfiguration(let path): return checkConfiguration(path)
+        case .checkConfiguration(let path, let printing): return checkConfiguration(path, printing: printing)
         case .ask(let request, let json, let target): return ask(request, target, member: json ? request.answerMember : nil)
         case .version:
             Output.print("gateway \(Versions.gateway)\n" + Versions.libraries.map { "\($0.name) \($0.version)\n" }.joined())
@@ -35,18 +35,20 @@ enum Program {
             complain(.error, "gateway: not started; \(summary(outcome.diagnostics))")
             return ExitStatus.configuration
         }
-        return Daemon.run(configuration: configuration)
+        return Daemon.run(configuration: configuration, from: path)
     }
 
-    private static func checkConfiguration(_ path: String) -> CInt {
+    private static func checkConfiguration(_ path: String, printing: Bool) -> CInt {
         let outcome = ConfigurationFile.load(path, checks: .command)
         for diagnostic in outcome.diagnostics { Output.complain("\(diagnostic)") }
         guard let configuration = outcome.configuration else {
             Output.complain("gateway: \(path) cannot be used; \(summary(outcome.diagnostics))")
             return ExitStatus.configuration
         }
+        let more = outcome.files.count > 1 ? " with \(counted(outcome.files.count - 1, "drop-in", "drop-ins"))" : ""
         let content = "\(counted(configuration.owners.count, "owner", "owners")), \(counted(configuration.collars.count, "collar", "collars"))"
-        Output.print("\(path) is in order: \(content)\(outcome.diagnostics.isEmpty ? "" : "; \(summary(outcome.diagnostics))")\n")
+        let verdict = "\(path)\(more) is in order: \(content)\(outcome.diagnostics.isEmpty ? "" : "; \(summary(outcome.diagnostics))")\n"
+        Output.print(printing ? "# \(verdict)\n\(EffectiveConfiguration.text(configuration, .environment))" : verdict)
         return ExitStatus.done
     }
 

@@ -6,6 +6,7 @@ struct Configuration: Sendable {
     /// A person, as `[[owner]]` names one. The token itself stays in its file until it is used.
     struct Owner: Sendable, Hashable {
         let key: String
+        /// The file that the token is read from, also where it is a credential.
         let tokenFile: String
         /// The FHIR reference of the Patient, if readings can be sent for this owner.
         let patient: String?
@@ -40,7 +41,7 @@ struct Configuration: Sendable {
         /// There is none (Just Works).
         case none
         case fixed(Passkey)
-        /// It is written to a file when the device shows it.
+        /// It is written to a file when the device shows it, or handed to the service in one.
         case file(path: String)
     }
 
@@ -63,7 +64,7 @@ struct Configuration: Sendable {
         let link: Link
         /// `nil` leaves the decision to the rules for a first pairing and for a change of owner.
         let backlog: Backlog?
-        let awayAfter: Duration
+        var awayAfter: Duration
         let security: Security
         let pairing: Pairing
         let service: BluetoothUUID
@@ -79,14 +80,14 @@ struct Configuration: Sendable {
         let caFile: String?
         /// As CURLOPT_PINNEDPUBLICKEY takes it.
         let pin: String?
-        let connectTimeout: Duration
-        let requestTimeout: Duration
+        var connectTimeout: Duration
+        var requestTimeout: Duration
         /// Bytes per second.
-        let lowSpeedLimit: Int64
-        let lowSpeedTime: Duration
-        let flushInterval: Duration
-        let backoff: Duration
-        let holdMax: Duration
+        var lowSpeedLimit: Int64
+        var lowSpeedTime: Duration
+        var flushInterval: Duration
+        var backoff: Duration
+        var holdMax: Duration
     }
 
     /// When a pass over a collar starts.
@@ -133,20 +134,20 @@ struct Configuration: Sendable {
     /// At least one; keys are distinct.
     let owners: [Owner]
     /// At least one; names, serial numbers and links are distinct.
-    let collars: [Collar]
+    var collars: [Collar]
     let controller: Controller
-    let uplink: Uplink
+    var uplink: Uplink
     /// The directory of the outbox.
     let outboxDirectory: String
     /// The path of the control socket.
     let controlSocket: String
-    let sync: Sync
+    var sync: Sync
     let clockSource: ClockSource
     let indicators: Indicators
-    let logLevel: Level
+    var logLevel: Level
 
     /// Every value that counts and where it came from, in the order of the table of keys.
-    let settings: [Setting]
+    var settings: [Setting]
 }
 
 /// One value that counts.
@@ -159,10 +160,31 @@ struct Setting: Sendable, Hashable {
         case absent
     }
 
+    let row: KeyRow
     /// The section as messages name it, e.g. `[collar] "front"`; empty for what stands before the first table.
     let place: String
-    let key: String
-    /// The value as TOML, of a secret only that there is one; `nil` when absent.
-    let literal: String?
+    /// The value; `nil` when absent.
+    let value: Literal?
     let origin: Origin
+    /// Where earlier files gave a value that does not count because of this one, in their order.
+    let instead: [SourcePosition]
+
+    var key: String { row.name }
+    /// The key as messages name it, e.g. `[collar] "front".address`.
+    var path: String { place.isEmpty ? key : "\(place).\(key)" }
+    /// The value for the journal; `nil` when it does not go there.
+    var loggable: String? { row.disclosure == .everywhere ? literal ?? "not set" : nil }
+    /// The value as TOML, of a secret only that there is one; `nil` when absent.
+    var literal: String? { value.map { row.disclosure == .never ? tomlString("......") : $0.text } }
+}
+
+/// A value as TOML. It can be compared; no way to print it shows it, since it may be a secret.
+struct Literal: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    fileprivate let text: String
+
+    init(_ text: String) { self.text = text }
+
+    var description: String { "<value>" }
+    var debugDescription: String { description }
+    var customMirror: Mirror { Mirror(self, children: [:]) }
 }

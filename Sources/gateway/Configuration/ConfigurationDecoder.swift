@@ -1,28 +1,19 @@
-/// Turns a document into a configuration, with every finding on the way. It touches no file but those that `checks` looks at.
+/// Turns what the files say into a configuration, with every finding on the way. It touches no file but those that `checks` looks at.
 struct ConfigurationDecoder {
-    let root: TOMLTable
-    /// The permissions of the file.
-    let mode: UInt32
+    let layers: ConfigurationLayers
     let checks: FileChecks
+    let credentials: Credentials
     let findings: Findings
 
     /// The configuration; `nil` when there is an error among the findings.
     func decode() -> Configuration? {
-        let indicators = SectionReader(.top, root, fileStart: root.position, findings: findings).read(Keys.Top.indicators)
+        let indicators = SectionReader(.top, layers.top, fileStart: layers.start, findings: findings).read(Keys.Top.indicators)
         let owners = repeated(.owner).map(OwnerDraft.init)
         let collars = repeated(.collar).map(CollarDraft.init)
         refuseIdleness()
         Consistency(findings: findings).check(owners: owners, collars: collars)
-        for owner in owners {
-            guard let file = owner.tokenFile else { continue }
-            checks.secret(file.value, owner.reader.named(Keys.Owner.tokenFile.row), at: file.position, findings)
-        }
-        for collar in collars {
-            if let passkey = collar.passkey { checks.secretInside(mode, collar.reader.named(Keys.Collar.passkey.row), at: passkey.position, findings) }
-            if let file = collar.passkeyFile {
-                checks.passkey(file.value, collar.reader.named(Keys.Collar.passkeyFile.row), at: file.position, findings)
-            }
-        }
+        for owner in owners { checkSecrets(of: owner) }
+        for collar in collars { checkSecrets(of: collar) }
         let controller = single(.radio).read(Keys.Radio.controller)
         let uplink = uplink(single(.uplink))
         let outbox = single(.outbox)
@@ -35,7 +26,7 @@ struct ConfigurationDecoder {
         let level = single(.log).read(Keys.Log.level)
         guard let uplink, !findings.haveError else { return nil }
         return Configuration(
-            owners: owners.compactMap(\.owner), collars: collars.compactMap(\.collar), controller: controller, uplink: uplink, outboxDirectory: directory, controlSocket: control,
+            owners: owners.compactMap { $0.owner(credentials) }, collars: collars.compactMap { $0.collar(credentials) }, controller: controller, uplink: uplink, outboxDirectory: directory, controlSocket: control,
             sync: batch, clockSource: clockSource, indicators: indicators, logLevel: level, settings: findings.settings)
     }
 
@@ -58,44 +49,44 @@ struct ConfigurationDecoder {
             backoff: backoff, holdMax: holdMax)
     }
 
-    // MARK: Tables of the file
+    // MARK: Secrets
+
+    private func checkSecrets(of owner: OwnerDraft) {
+        if let file = owner.tokenFile { checks.secret(file.value, owner.reader.named(Keys.Owner.tokenFile.row), at: file.position, findings) }
+        if let name = owner.tokenCredential {
+            checks.credential(name.value, credentials, owner.reader.named(Keys.Owner.tokenCredential.row), at: name.position, findings)
+        }
+    }
+
+    private func checkSecrets(of collar: CollarDraft) {
+        let reader = collar.reader
+        if let passkey = collar.passkey {
+            checks.secretInside(layers.mode(of: passkey.position.file), reader.named(Keys.Collar.passkey.row), at: passkey.position, findings)
+        }
+        if let file = collar.passkeyFile { checks.passkey(file.value, reader.named(Keys.Collar.passkeyFile.row), at: file.position, findings) }
+        if let name = collar.passkeyCredential {
+            checks.credential(name.value, credentials, reader.named(Keys.Collar.passkeyCredential.row), at: name.position, findings)
+        }
+    }
+
+    // MARK: Tables of the files
 
     private func single(_ section: Section) -> SectionReader {
-        SectionReader(section, tables(of: section).first, fileStart: root.position, findings: findings)
+        SectionReader(section, layers.tables(of: section).first, fileStart: layers.start, findings: findings)
     }
 
     private func repeated(_ section: Section) -> [SectionReader] {
-        tables(of: section).enumerated().map { index, table in
-            SectionReader(section, table, fileStart: root.position, number: index + 1, findings: findings)
+        layers.tables(of: section).enumerated().map { index, table in
+            SectionReader(section, table, fileStart: layers.start, number: index + 1, findings: findings)
         }
-    }
-
-    /// The tables that the file has for a section, one at most unless it repeats.
-    private func tables(of section: Section) -> [TOMLTable] {
-        guard let entry = root[section.rawValue] else { return [] }
-        switch entry.value.content {
-        case .table(let table) where !section.repeats: return [table]
-        case .array(let elements) where section.repeats:
-            let tables = elements.compactMap { element -> TOMLTable? in
-                if case .table(let table) = element.content { table } else { nil }
-            }
-            if tables.count == elements.count { return tables }
-        default: break
-        }
-        findings.error(.wrongType, at: entry.keyPosition, "\(section.rawValue) is \(entry.value.kind); write it as \(section.head)")
-        return []
     }
 
     private func refuseIdleness() {
-        if root[Section.owner.rawValue] == nil || isEmptyArray(.owner) {
-            findings.error(.nothingConfigured, at: root.position, "no owner is configured; add [[owner]] with key and token_file")
+        if layers.tables(of: .owner).isEmpty, !layers.isMalformed(.owner) {
+            findings.error(.nothingConfigured, at: layers.start, "no owner is configured; add [[owner]] with key and token_file")
         }
-        if root[Section.collar.rawValue] == nil || isEmptyArray(.collar) {
-            findings.error(.nothingConfigured, at: root.position, "no device is configured; add [[collar]] with name, serial and owner")
+        if layers.tables(of: .collar).isEmpty, !layers.isMalformed(.collar) {
+            findings.error(.nothingConfigured, at: layers.start, "no device is configured; add [[collar]] with name, serial and owner")
         }
-    }
-
-    private func isEmptyArray(_ section: Section) -> Bool {
-        if case .array(let elements) = root[section.rawValue]?.value.content { elements.isEmpty } else { false }
     }
 }

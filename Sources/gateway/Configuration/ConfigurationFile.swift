@@ -1,42 +1,56 @@
+import CLinux
 import Glibc
 import Platform
 
-/// What one reading of a configuration gave. The file itself is never written.
+/// What one reading of a configuration gave. Its files are never written.
 struct ConfigurationOutcome: Sendable {
     /// `nil` when there is an error among the diagnostics.
     let configuration: Configuration?
-    /// Errors and warnings in the order of the file.
+    /// Errors and warnings in the order of the files, and in each in the order of its lines.
     let diagnostics: [Diagnostic]
+    /// The files that were looked at: the configuration itself, then its drop-ins in their order.
+    let files: [String]
 }
 
-/// Reads configuration files: `run` and `check-config` go the same way.
+/// Reads a configuration, the file and its drop-ins: `run`, `check-config` and SIGHUP go the same way.
 enum ConfigurationFile {
     /// Where the configuration is when nothing else is said.
     static let standardPath = "/etc/gateway/gateway.toml"
 
-    /// Reads and checks the file at `path`.
-    static func load(_ path: String, checks: FileChecks) -> ConfigurationOutcome {
+    /// Reads and checks the file at `path` with its drop-ins.
+    static func load(_ path: String, checks: FileChecks, credentials: Credentials = .environment) -> ConfigurationOutcome {
         let findings = Findings()
-        let configuration = table(path, findings).flatMap { ConfigurationDecoder(root: $0.root, mode: $0.mode, checks: checks, findings: findings).decode() }
-        return ConfigurationOutcome(configuration: configuration, diagnostics: findings.inOrder)
+        let (layers, files) = read(path, findings)
+        let configuration = layers.flatMap { ConfigurationDecoder(layers: $0, checks: checks, credentials: credentials, findings: findings).decode() }
+        return ConfigurationOutcome(configuration: configuration, diagnostics: findings.inOrder(of: files), files: files)
     }
 
     /// Whether there is something at `path`.
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    /// The control socket that the file at `path` names, whatever else is wrong with the file: who asks for the daemon's state may do so
-    /// because of it. `nil` with the reasons when the file does not say.
+    /// The control socket that the configuration at `path` names, whatever else is wrong with it: who asks for the daemon's state may do so
+    /// because of it. `nil` with the reasons when it does not say.
     static func controlSocket(_ path: String) -> (path: String?, diagnostics: [Diagnostic]) {
         let findings = Findings()
-        guard let root = table(path, findings)?.root else { return (nil, findings.inOrder) }
-        let control: TOMLTable?
-        if case .table(let table) = root[Section.control.rawValue]?.value.content { control = table } else { control = nil }
-        let reader = SectionReader(.control, control, fileStart: root.position, findings: findings)
+        let (layers, files) = read(path, findings)
+        guard let layers, !layers.isMalformed(.control) else { return (nil, findings.inOrder(of: files)) }
+        let own = Findings()
+        let reader = SectionReader(.control, layers.tables(of: .control).first, fileStart: layers.start, findings: own)
         let socket = reader.read(Keys.Control.socket)
-        return findings.haveError ? (nil, findings.inOrder) : (socket, [])
+        return own.haveError ? (nil, own.inOrder(of: files)) : (socket, [])
     }
 
-    private static func table(_ path: String, _ findings: Findings) -> (root: TOMLTable, mode: UInt32)? {
+    /// The file and its drop-ins; `nil` when one of them is no TOML, which would leave open what the configuration is.
+    private static func read(_ path: String, _ findings: Findings) -> (layers: ConfigurationLayers?, files: [String]) {
+        let files = [path] + DropIns.files(for: path, findings)
+        let layers = files.map { file in
+            table(file, findings).map { ConfigurationLayer(path: file, mode: $0.mode, root: $0.root) }
+        }
+        let whole = layers.compactMap { $0 }
+        return (whole.count == files.count ? ConfigurationLayers(whole, findings: findings) : nil, files)
+    }
+
+    private static func table(_ path: String, _ findings: Findings) -> (root: TOMLTable, mode: mode_t)? {
         let start = SourcePosition(file: path, line: 1, column: 1)
         do throws(SystemError) {
             let file = try RegularFile.read(path, upTo: TOMLDocument.sizeLimit)

@@ -5,15 +5,27 @@ struct Consistency {
     func check(owners: [OwnerDraft], collars: [CollarDraft]) {
         refuseRepeats(owners.map { ($0.reader, $0.key) }, Keys.Owner.key.row, "every owner has a key of its own")
         refuseRepeats(owners.map { ($0.reader, $0.tokenFile) }, Keys.Owner.tokenFile.row, "every owner has a token of its own")
+        refuseRepeats(owners.map { ($0.reader, $0.tokenCredential) }, Keys.Owner.tokenCredential.row, "every owner has a token of its own")
         refuseRepeats(collars.map { ($0.reader, $0.name) }, Keys.Collar.name.row, "every device has a name of its own")
         refuseRepeats(collars.map { ($0.reader, $0.serial) }, Keys.Collar.serial.row, "a device is configured once")
         refuseRepeats(collars.map { ($0.reader, $0.address) }, Keys.Collar.address.row, "two devices cannot be at one address")
         refuseRepeats(collars.map { ($0.reader, $0.socket) }, Keys.Collar.socket.row, "two devices cannot be at one socket")
+        for owner in owners { checkToken(of: owner) }
         for collar in collars {
             checkLink(of: collar)
             checkPairing(of: collar)
             checkCharacteristics(of: collar)
             checkOwner(of: collar, among: owners)
+        }
+    }
+
+    private func checkToken(of owner: OwnerDraft) {
+        let reader = owner.reader, file = Keys.Owner.tokenFile.row, credential = Keys.Owner.tokenCredential.row
+        if reader.gives(file), reader.gives(credential) {
+            findings.error(.conflict, at: reader.position(of: credential), "\(reader.place) has both token_file and token_credential; keep one of them")
+        } else if !reader.gives(file), !reader.gives(credential) {
+            findings.error(.missingKey, at: reader.position,
+                           "\(reader.place) has neither token_file nor token_credential; add token_file = \(file.example) (\(file.allowed))")
         }
     }
 
@@ -32,8 +44,8 @@ struct Consistency {
 
     private func checkPairing(of collar: CollarDraft) {
         let reader = collar.reader
-        let rows = [Keys.Collar.passkey.row, Keys.Collar.passkeyFile.row].filter(reader.gives)
-        reader.refuse(rows.count == 2, Keys.Collar.passkeyFile.row, "stands beside passkey; keep one of them")
+        let rows = [Keys.Collar.passkey.row, Keys.Collar.passkeyFile.row, Keys.Collar.passkeyCredential.row].filter(reader.gives)
+        for row in rows.dropFirst() { reader.refuse(true, row, "stands beside \(rows[0].name); keep one of them") }
         for row in rows + [Keys.Collar.repair.row].filter({ _ in collar.repair }) {
             reader.refuse(collar.security == .none, row, "has no effect with security = \"none\"; remove one of them")
             reader.refuse(reader.gives(Keys.Collar.socket.row), row, "has no effect with socket: a simulated collar is not paired")
@@ -61,7 +73,8 @@ struct Consistency {
         for item in items {
             guard let placed = item.value else { continue }
             if let earlier = first[placed.value] {
-                findings.error(.duplicate, at: placed.position, "\(item.reader.named(row)) is the same as in line \(earlier.line); \(rule)")
+                let place = earlier.file == placed.position.file ? "line \(earlier.line)" : "\(earlier.file):\(earlier.line)"
+                findings.error(.duplicate, at: placed.position, "\(item.reader.named(row)) is the same as in \(place); \(rule)")
             } else {
                 first[placed.value] = placed.position
             }

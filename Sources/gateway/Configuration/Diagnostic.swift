@@ -20,6 +20,7 @@ struct Diagnostic: Sendable, Hashable, CustomStringConvertible {
         case nothingConfigured = "nothing-configured"
         case secretRefused = "secret-refused"
         case pathRefused = "path-refused"
+        case notRead = "not-read"
     }
 
     let severity: Severity

@@ -5,18 +5,20 @@ struct OwnerDraft {
     let reader: SectionReader
     let key: Placed<String>?
     let tokenFile: Placed<String>?
+    let tokenCredential: Placed<String>?
     let patient: Placed<String>?
 
     init(_ reader: SectionReader) {
         self.reader = reader
         key = reader.read(Keys.Owner.key)
         tokenFile = reader.read(Keys.Owner.tokenFile)
+        tokenCredential = reader.read(Keys.Owner.tokenCredential)
         patient = reader.read(Keys.Owner.patient)
     }
 
-    var owner: Configuration.Owner? {
-        guard let key, let tokenFile else { return nil }
-        return Configuration.Owner(key: key.value, tokenFile: tokenFile.value, patient: patient?.value)
+    func owner(_ credentials: Credentials) -> Configuration.Owner? {
+        guard let key, let file = tokenFile?.value ?? tokenCredential.map({ credentials.path(of: $0.value) }) else { return nil }
+        return Configuration.Owner(key: key.value, tokenFile: file, patient: patient?.value)
     }
 }
 
@@ -34,6 +36,7 @@ struct CollarDraft {
     let repair: Bool
     let passkey: Placed<Passkey>?
     let passkeyFile: Placed<String>?
+    let passkeyCredential: Placed<String>?
     let service: BluetoothUUID
     let heartbeat: BluetoothUUID
     let windows: BluetoothUUID
@@ -52,6 +55,7 @@ struct CollarDraft {
         repair = reader.read(Keys.Collar.repair)
         passkey = reader.read(Keys.Collar.passkey)
         passkeyFile = reader.read(Keys.Collar.passkeyFile)
+        passkeyCredential = reader.read(Keys.Collar.passkeyCredential)
         service = reader.read(Keys.Collar.service)
         heartbeat = reader.read(Keys.Collar.heartbeat)
         windows = reader.read(Keys.Collar.windows)
@@ -68,18 +72,19 @@ struct CollarDraft {
         }
     }
 
-    private var passkeySource: Configuration.PasskeySource {
-        switch (passkey, passkeyFile) {
-        case (let passkey?, _): .fixed(passkey.value)
-        case (nil, let file?): .file(path: file.value)
-        case (nil, nil): .none
+    private func passkeySource(_ credentials: Credentials) -> Configuration.PasskeySource {
+        switch (passkey, passkeyFile, passkeyCredential) {
+        case (let passkey?, _, _): .fixed(passkey.value)
+        case (nil, let file?, _): .file(path: file.value)
+        case (nil, nil, let name?): .file(path: credentials.path(of: name.value))
+        case (nil, nil, nil): .none
         }
     }
 
-    var collar: Configuration.Collar? {
+    func collar(_ credentials: Credentials) -> Configuration.Collar? {
         guard let name, let serial, let owner, let link else { return nil }
         return Configuration.Collar(
             name: name.value, serial: serial.value, owner: owner.value, link: link, backlog: backlog?.value, awayAfter: awayAfter,
-            security: security, pairing: .init(repair: repair, passkey: passkeySource), service: service, heartbeat: heartbeat, windows: windows, control: control)
+            security: security, pairing: .init(repair: repair, passkey: passkeySource(credentials)), service: service, heartbeat: heartbeat, windows: windows, control: control)
     }
 }

@@ -25,6 +25,18 @@ enum FileChecks: Sendable {
         }
     }
 
+    /// A credential of the service. Outside of the service there is none to look at.
+    func credential(_ name: String, _ credentials: Credentials, _ key: String, at position: SourcePosition, _ findings: Findings) {
+        guard self != .none else { return }
+        guard credentials.directory == nil else { return secret(credentials.path(of: name), key, at: position, findings) }
+        let advice = "the unit needs LoadCredential=\(name):PATH or LoadCredentialEncrypted=\(name):PATH"
+        if self == .command {
+            findings.warning(.secretRefused, at: position, "\(key): not looked at, since only the service sees its credentials; \(advice)")
+        } else {
+            findings.error(.secretRefused, at: position, "\(key): there are no credentials ($CREDENTIALS_DIRECTORY is not set); \(advice)")
+        }
+    }
+
     /// A secret that stands in the configuration itself, whose permissions are `mode`.
     func secretInside(_ mode: UInt32, _ name: String, at position: SourcePosition, _ findings: Findings) {
         guard self != .none, mode & 0o044 != 0 else { return }
@@ -48,6 +60,8 @@ enum FileChecks: Sendable {
             let begin = Array("-----BEGIN CERTIFICATE-----".utf8)
             if !file.bytes.split(separator: UInt8(ascii: "\n")).contains(where: { $0.starts(with: begin) }) {
                 findings.error(.pathRefused, at: position, "\(name): \(path) holds no certificate in PEM form")
+            } else if file.mode & 0o022 != 0 {
+                findings.warning(.fileExposed, at: position, "\(name): others can change \(path) (mode 0\(String(file.mode, radix: 8))); run: chmod go-w \(path)")
             }
         } catch {
             findings.error(.pathRefused, at: position, "\(name): \(error)")

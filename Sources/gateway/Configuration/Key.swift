@@ -7,6 +7,15 @@ enum Section: String, Sendable, CaseIterable {
     /// Whether the file may have several of it, as `[[section]]`.
     var repeats: Bool { self == .owner || self == .collar }
 
+    /// The key by which its tables are told apart; `nil` unless it repeats.
+    var naming: String? {
+        switch self {
+        case .owner: Keys.Owner.key.row.name
+        case .collar: Keys.Collar.name.row.name
+        default: nil
+        }
+    }
+
     /// How the file writes its head; empty for what stands before the first table.
     var head: String { self == .top ? "" : repeats ? "[[\(rawValue)]]" : "[\(rawValue)]" }
 
@@ -38,6 +47,24 @@ struct KeyRow: Sendable, Hashable {
         case standard(literal: String)
     }
 
+    /// When a changed value counts.
+    enum Effect: String, Sendable, Hashable, CaseIterable {
+        /// As soon as the running daemon reads its configuration anew (SIGHUP).
+        case reload
+        /// At the next start: a change while data is under way could put it under the wrong person, or into two places.
+        case restart
+    }
+
+    /// Where a value may be shown.
+    enum Disclosure: Sendable, Hashable {
+        /// Everywhere, also in the journal.
+        case everywhere
+        /// To who asks for it, not in the journal: it says something of a person.
+        case onRequest
+        /// Nowhere.
+        case never
+    }
+
     let section: Section
     let name: String
     let allowed: String
@@ -45,6 +72,8 @@ struct KeyRow: Sendable, Hashable {
     let example: String
     let presence: Presence
     let explanation: String
+    let effect: Effect
+    let disclosure: Disclosure
 
     /// `[section].name`, as messages name the key.
     var path: String { section == .top ? name : "[\(section.rawValue)].\(name)" }
@@ -56,16 +85,23 @@ struct Key<Value: Sendable>: Sendable {
     let form: ValueForm<Value>
 
     static func required(_ section: Section, _ name: String, _ form: ValueForm<Value>, _ explanation: String) -> Key {
-        Key(section, name, form, .required, explanation)
+        Key(section, name, form, .required, explanation, .restart, .everywhere)
     }
 
     /// - Parameter absent: what it means when the key is left out.
-    static func optional(_ section: Section, _ name: String, _ form: ValueForm<Value>, absent: String, _ explanation: String) -> Key {
-        Key(section, name, form, .optional(absent: absent), explanation)
+    static func optional(
+        _ section: Section, _ name: String, _ form: ValueForm<Value>, absent: String, disclosure: KeyRow.Disclosure = .everywhere, _ explanation: String
+    ) -> Key {
+        Key(section, name, form, .optional(absent: absent), explanation, .restart, disclosure)
     }
 
-    fileprivate init(_ section: Section, _ name: String, _ form: ValueForm<Value>, _ presence: KeyRow.Presence, _ explanation: String) {
-        row = KeyRow(section: section, name: name, allowed: form.allowed, example: form.example, presence: presence, explanation: explanation)
+    fileprivate init(
+        _ section: Section, _ name: String, _ form: ValueForm<Value>, _ presence: KeyRow.Presence, _ explanation: String, _ effect: KeyRow.Effect,
+        _ disclosure: KeyRow.Disclosure
+    ) {
+        row = KeyRow(
+            section: section, name: name, allowed: form.allowed, example: form.example, presence: presence, explanation: explanation, effect: effect,
+            disclosure: disclosure)
         self.form = form
     }
 }
@@ -75,8 +111,8 @@ struct StandardKey<Value: Sendable>: Sendable {
     let key: Key<Value>
     let standard: Value
 
-    init(_ section: Section, _ name: String, _ form: ValueForm<Value>, standard: Value, _ explanation: String) {
-        key = Key(section, name, form, .standard(literal: form.write(standard)), explanation)
+    init(_ section: Section, _ name: String, _ form: ValueForm<Value>, standard: Value, effect: KeyRow.Effect = .restart, _ explanation: String) {
+        key = Key(section, name, form, .standard(literal: form.write(standard)), explanation, effect, .everywhere)
         self.standard = standard
     }
 

@@ -13,11 +13,14 @@ enum Keys {
     enum Owner {
         static let key = Key.required(.owner, "key", .name(example: "anna"),
             "The owner's lasting name. It goes to the backend with everything that is this owner's, so it must never be given to somebody else.")
-        static let tokenFile = Key.required(.owner, "token_file", .absolutePath(example: "/etc/gateway/anna.token"),
+        static let tokenFile = Key.optional(.owner, "token_file", .absolutePath(example: "/etc/gateway/anna.token"), absent: "`token_credential` must be there",
             "The file with the owner's token for the backend: one line, readable by the gateway's user alone (mode 0600).")
+        static let tokenCredential = Key.optional(.owner, "token_credential", .credentialName, absent: "`token_file` must be there",
+            "Instead of `token_file`: the name of the systemd credential that is the token (`LoadCredential=` or `LoadCredentialEncrypted=` of the unit).")
         static let patient = Key.optional(.owner, "patient", .line(upTo: 256, example: "Patient/4711"), absent: "no readings can be sent for this owner",
+            disclosure: .onRequest,
             "The owner's FHIR Patient resource at the backend, for blood-pressure readings.")
-        static let rows = [key.row, tokenFile.row, patient.row]
+        static let rows = [key.row, tokenFile.row, tokenCredential.row, patient.row]
     }
 
     enum Collar {
@@ -34,21 +37,24 @@ enum Keys {
             absent: "`new` when this hub meets the collar for the first time; after a change of owner the hub waits until it is told",
             "Whose the windows are that the collar holds when its owner changes: the `former` owner's, the `new` owner's, or nobody's (`skip`: they are not read).")
         static let awayAfter = StandardKey(.collar, "away_after", .duration(.seconds(1) ... .seconds(365 * 86_400), example: .seconds(86_400)),
-            standard: .seconds(86_400), "How long the collar may be out of reach before the radio LED says so.")
+            standard: .seconds(86_400), effect: .reload, "How long the collar may be out of reach before the radio LED says so.")
         static let security = StandardKey(.collar, "security", .choice(example: Configuration.Security.encrypted), standard: .encrypted,
             "`none` is for firmware that cannot pair: anybody near can then read the collar and clear it.")
         static let repair = StandardKey(.collar, "repair", .flag, standard: false,
             "Whether the hub pairs again by itself with a collar that lost its keys, as after a change of firmware. Whoever is near at that moment could pose as the collar; without it `gateway pair` does it.")
         static let passkey = Key.optional(.collar, "passkey", .passkey, absent: "pairing asks for no passkey (Just Works)",
+            disclosure: .never,
             "The passkey of a collar that has a fixed one. It excludes somebody in the middle of the pairing.")
         static let passkeyFile = Key.optional(.collar, "passkey_file", .absolutePath(example: "/run/gateway/front.passkey"), absent: "as `passkey` says",
             "Instead of `passkey`: the file into which somebody writes the six digits that the collar shows while it is paired (mode 0600). It need not be there before.")
+        static let passkeyCredential = Key.optional(.collar, "passkey_credential", .credentialName, absent: "as `passkey` says",
+            "Instead of `passkey`: the name of the systemd credential that is the passkey.")
         static let service = uuid("service", \.service, "The collar service.")
         static let heartbeat = uuid("heartbeat", \.heartbeat, "The characteristic Beta Metrics, whose notifications are the heartbeat.")
         static let windows = uuid("windows", \.windows, "The characteristic Raw Windows.")
         static let control = uuid("control", \.control, "The characteristic Control Point.")
         static let rows = [name.row, serial.row, owner.row, address.row, socket.row, backlog.row, awayAfter.row, security.row, repair.row,
-                           passkey.row, passkeyFile.row,
+                           passkey.row, passkeyFile.row, passkeyCredential.row,
                            service.row, heartbeat.row, windows.row, control.row]
 
         private static func uuid(_ name: String, _ part: KeyPath<CollarProfile, BluetoothUUID>, _ explanation: String) -> StandardKey<BluetoothUUID> {
@@ -70,9 +76,10 @@ enum Keys {
             "A PEM file with the certificate authorities that alone may vouch for the backend.")
         static let pin = Key.optional(.uplink, "pin", .pins, absent: "any key with a valid certificate counts",
             "The public key that the backend must have besides a valid certificate. Name the next one too before it changes.")
+        // What these say is asked anew for each request and each wait.
         static let connectTimeout = span("connect_timeout", .seconds(1) ... .seconds(300), .seconds(30), "How long a connection may take to come up, with name lookup and TLS.")
         static let requestTimeout = span("request_timeout", .seconds(1) ... .seconds(3_600), .seconds(120), "How long a request may take as a whole.")
-        static let lowSpeedLimit = StandardKey(.uplink, "low_speed_limit", .size(1...1 << 20, example: 100), standard: 100,
+        static let lowSpeedLimit = StandardKey(.uplink, "low_speed_limit", .size(1...1 << 20, example: 100), standard: 100, effect: .reload,
             "A transfer that moves less than this in a second is slow.")
         static let lowSpeedTime = span("low_speed_time", .seconds(1) ... .seconds(600), .seconds(30), "A transfer that was slow for this long is given up and tried again.")
         static let flushInterval = span("flush_interval", .seconds(1) ... .seconds(86_400), .seconds(120), "How often everything that waits is tried again, whatever it waits for.")
@@ -83,7 +90,7 @@ enum Keys {
                            flushInterval.row, backoff.row, holdMax.row]
 
         private static func span(_ name: String, _ range: ClosedRange<Duration>, _ standard: Duration, _ explanation: String) -> StandardKey<Duration> {
-            StandardKey(.uplink, name, .duration(range, example: standard), standard: standard, explanation)
+            StandardKey(.uplink, name, .duration(range, example: standard), standard: standard, effect: .reload, explanation)
         }
     }
 
@@ -100,9 +107,9 @@ enum Keys {
     }
 
     enum Sync {
-        static let batchWindows = StandardKey(.sync, "batch_windows", .integer(1...128, example: 128), standard: 128,
+        static let batchWindows = StandardKey(.sync, "batch_windows", .integer(1...128, example: 128), standard: 128, effect: .reload,
             "How many unread windows (seconds of activity) make a batch: reading starts when a collar holds as many.")
-        static let batchAge = StandardKey(.sync, "batch_age", .duration(.milliseconds(100) ... .seconds(3_600), example: .seconds(60)), standard: .seconds(60),
+        static let batchAge = StandardKey(.sync, "batch_age", .duration(.milliseconds(100) ... .seconds(3_600), example: .seconds(60)), standard: .seconds(60), effect: .reload,
             "How old the oldest unread window may become before fewer are read.")
         static let rows = [batchWindows.row, batchAge.row]
     }
@@ -114,8 +121,20 @@ enum Keys {
     }
 
     enum Log {
-        static let level = StandardKey(.log, "level", .choice(example: Configuration.Level.info), standard: .info, "The least urgent lines that are written.")
+        static let level = StandardKey(.log, "level", .choice(example: Configuration.Level.info), standard: .info, effect: .reload, "The least urgent lines that are written.")
         static let rows = [level.row]
+    }
+
+    /// Keys of which a table has one at most. A later file that gives one of them means it instead of another of an earlier file.
+    static let alternatives: [[KeyRow]] = [
+        [Owner.tokenFile.row, Owner.tokenCredential.row], [Collar.address.row, Collar.socket.row],
+        [Collar.passkey.row, Collar.passkeyFile.row, Collar.passkeyCredential.row]
+    ]
+
+    /// The other keys of the one of `alternatives` that has this key.
+    static func alternatives(to name: String, in section: Section) -> [String] {
+        let group = alternatives.first { $0.contains { $0.section == section && $0.name == name } } ?? []
+        return group.map(\.name).filter { $0 != name }
     }
 
     /// All keys, section by section.

@@ -9,6 +9,12 @@ struct Passkey: Sendable, Hashable, CustomStringConvertible, CustomDebugStringCo
         self.number = number
     }
 
+    /// The six digits themselves.
+    var digits: String {
+        let digits = String(number)
+        return String(repeating: "0", count: 6 - digits.count) + digits
+    }
+
     var description: String { "<passkey>" }
     var debugDescription: String { description }
     var customMirror: Mirror { Mirror(self, children: [:]) }

@@ -13,11 +13,12 @@ final class Findings {
 
     var haveError: Bool { diagnostics.contains { $0.severity == .error } }
 
-    /// The findings as somebody meets them who reads the file from its top.
-    var inOrder: [Diagnostic] {
+    /// The findings as somebody meets them who reads these files in their order, each from its top; what is in no file comes last.
+    func inOrder(of files: [String]) -> [Diagnostic] {
+        let rank = Dictionary(files.enumerated().map { ($1, $0) }) { first, _ in first }
         let numbered = diagnostics.enumerated().sorted { left, right in
             let a = left.element.position, b = right.element.position
-            return (a.line, a.column, left.offset) < (b.line, b.column, right.offset)
+            return (rank[a.file] ?? files.count, a.line, a.column, left.offset) < (rank[b.file] ?? files.count, b.line, b.column, right.offset)
         }
         return numbered.map(\.element)
     }
@@ -38,6 +39,7 @@ struct SectionReader {
     /// Where the section begins; of one that is not there, where the file begins.
     let position: SourcePosition
     private let table: TOMLTable?
+    private let section: Section
     private let findings: Findings
 
     /// - Parameters:
@@ -45,13 +47,12 @@ struct SectionReader {
     ///   - number: the place among sections of the same name, from 1, to name one that has no name yet.
     init(_ section: Section, _ table: TOMLTable?, fileStart: SourcePosition, number: Int = 1, findings: Findings) {
         self.table = table
+        self.section = section
         self.findings = findings
         position = table?.position ?? fileStart
         place = Self.place(section, table, number)
         let known = Keys.rows(of: section).map(\.name)
-        for entry in table?.entries ?? [] where !known.contains(entry.key) {
-            // Sections are read by readers of their own. An empty key names none: it is not the top itself.
-            if section == .top, !entry.key.isEmpty, Section(rawValue: entry.key) != nil { continue }
+        for entry in (table?.entries ?? []).flatMap({ $0.earlier + [$0] }) where !known.contains(entry.key) {
             findings.error(.unknownKey, at: entry.keyPosition, UnknownKey.message(entry, in: section, place: place))
         }
     }
@@ -63,7 +64,7 @@ struct SectionReader {
             findings.error(.missingKey, at: position,
                            "\(named(key.row)) is missing; add \(key.row.name) = \(key.row.example) (\(key.row.allowed))")
         } else {
-            findings.note(Setting(place: place, key: key.row.name, literal: nil, origin: .absent))
+            note(key, nil, .absent)
         }
         return nil
     }
@@ -71,7 +72,7 @@ struct SectionReader {
     /// The key's value, or its default when it is left out (and when it is wrong, which is reported and keeps the whole file from being used).
     func read<Value>(_ key: StandardKey<Value>) -> Value {
         if let entry = table?[key.row.name] { return taken(entry, key.key)?.value ?? key.standard }
-        findings.note(Setting(place: place, key: key.row.name, literal: key.key.form.write(key.standard), origin: .standard))
+        note(key.key, key.standard, .standard)
         return key.standard
     }
 
@@ -90,10 +91,14 @@ struct SectionReader {
     func named(_ row: KeyRow) -> String { place.isEmpty ? row.name : "\(place).\(row.name)" }
 
     private func taken<Value>(_ entry: TOMLTable.Entry, _ key: Key<Value>) -> Placed<Value>? {
+        guard let value = checked(entry, key) else { return nil }
+        note(key, value, .file(entry.keyPosition))
+        return Placed(value: value, position: entry.keyPosition)
+    }
+
+    private func checked<Value>(_ entry: TOMLTable.Entry, _ key: Key<Value>) -> Value? {
         switch key.form.read(entry.value) {
-        case .success(let value):
-            findings.note(Setting(place: place, key: entry.key, literal: key.form.write(value), origin: .file(entry.keyPosition)))
-            return Placed(value: value, position: entry.keyPosition)
+        case .success(let value): return value
         case .failure(let refusal):
             findings.error(refusal.code, at: entry.value.position,
                            "\(named(key.row)) \(refusal.words); allowed: \(key.row.allowed), e.g. \(key.row.example)")
@@ -101,11 +106,17 @@ struct SectionReader {
         }
     }
 
+    /// Notes what counts for a key, and what does not because of it. That is held to the same rules: a line that is no good is never passed over.
+    private func note<Value>(_ key: Key<Value>, _ value: Value?, _ origin: Setting.Origin) {
+        let instead = (table?.displaced ?? []).filter { $0.key == key.row.name } + (table?[key.row.name]?.earlier ?? [])
+        for entry in instead { _ = checked(entry, key) }
+        findings.note(Setting(row: key.row, place: place, value: value.map { Literal(key.form.write($0)) }, origin: origin, instead: instead.map(\.keyPosition)))
+    }
+
     private static func place(_ section: Section, _ table: TOMLTable?, _ number: Int) -> String {
         guard section != .top else { return "" }
         guard section.repeats else { return "[\(section.rawValue)]" }
-        let naming = section == .owner ? Keys.Owner.key.row.name : Keys.Collar.name.row.name
-        guard case .string(let name) = table?[naming]?.value.content else { return "[\(section.rawValue)] #\(number)" }
+        guard let name = table?.name(section) else { return "[\(section.rawValue)] #\(number)" }
         return "[\(section.rawValue)] \(quoted(name))"
     }
 }

@@ -43,7 +43,7 @@ actor CollarAgent {
     let source: any LinkSource
     let profile: CollarProfile
     let services: Services
-    let planner: SyncPlanner
+    var planner: SyncPlanner
 
     var report: CollarReport
     /// The collar, once its profile is open.

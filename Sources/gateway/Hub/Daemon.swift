@@ -10,10 +10,11 @@ enum Daemon {
     /// promised depends on the order.
     private static let stopLimit: UInt32 = 4
 
-    /// Runs until SIGTERM or SIGINT.
+    /// Runs until SIGTERM or SIGINT. SIGHUP lets it read its configuration again.
     ///
+    /// - Parameter path: where the configuration was read from.
     /// - Returns: the program's exit status.
-    static func run(configuration: Configuration) -> CInt {
+    static func run(configuration: Configuration, from path: String) -> CInt {
         do {
             // A peer that hangs up is an error of a call, not the end of the process.
             signal(SIGPIPE, SIG_IGN)
@@ -33,6 +34,8 @@ enum Daemon {
                 outcome.fail(ExitStatus.unavailable, loop: loop)
             }
             let hub = Hub(configuration: configuration, parts: parts(configuration, loop, storage, transport, log, onRadioEnd: onRadioEnd))
+            let reloader = ConfigurationReloader(path: path, hub: hub) { await transport.settingsChanged(CurlSettings($0.uplink)) }
+            outcome.onHangUp = { reloader.assumeIsolated { $0.reload() } }
             let drive: @Sendable (RadioRequest) async -> Result<RadioAnswer, ControlError> = { await hub.perform($0) }
             let desk = RadioDesk(devices: configuration.collars.map(\.name), drive: configuration.needsController ? drive : nil)
             let server = ControlServer(on: loop, at: configuration.controlSocket, log: log) {
@@ -108,12 +111,13 @@ enum Daemon {
     /// How the daemon ends. Touched on the loop's thread alone.
     private final class Outcome: @unchecked Sendable {
         var onStop: (@Sendable () async -> Void)?
+        var onHangUp: (@Sendable () -> Void)?
         private(set) var status = ExitStatus.done
         private var stopping = false
 
         func signalled(_ number: CInt, loop: EpollLoop, log: Log) {
             guard number != SIGHUP else {
-                log(.notice, .daemonStopping, "SIGHUP changes nothing: a changed configuration takes effect at the next start")
+                if !stopping { onHangUp?() }
                 return
             }
             log(.notice, .daemonStopping, "gateway is stopping")

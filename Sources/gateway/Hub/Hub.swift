@@ -41,14 +41,15 @@ actor Hub {
     /// For how long nothing must have been stored or settled before memory is given back.
     private static let quietTime = Duration.seconds(5)
 
-    let configuration: Configuration
+    /// What is in force. `adopt` alone changes it.
+    var configuration: Configuration
     let parts: Parts
     let started: BootInstant
 
     private(set) var agents: [String: CollarAgent] = [:]
     private var store: StoreKeeper?
     private var broker: PlaceBroker?
-    private var uplink: Uplink?
+    private(set) var uplink: Uplink?
     private var board: IndicatorBoard?
     /// `nil` when no configured device is reached over the air.
     private var radio: HubRadio?
@@ -57,6 +58,8 @@ actor Hub {
     private var awayTimer: TimerID?
     private var quietTimer: TimerID?
     private var synchronised = false
+    /// The last configuration that was read has errors, and another one is in force.
+    var configurationRefused = false
     private var running = false
     private var refreshing = false
     private var refreshWanted = false
@@ -333,7 +336,7 @@ actor Hub {
     // MARK: The LEDs
 
     /// Works out anew what the LEDs show. Requests that come meanwhile become one.
-    private func refresh() {
+    func refresh() {
         refreshWanted = true
         guard !refreshing else { return }
         refreshing = true
@@ -378,6 +381,7 @@ actor Hub {
             if let agent = agents[collar.serial] { view.collars.append((collar, await agent.report)) }
         }
         view.shown = await board?.shown ?? []
+        view.configurationRefused = configurationRefused
         return view
     }
 
@@ -394,6 +398,6 @@ extension UplinkSettings {
         let uplink = configuration.uplink
         try self.init(
             base: uplink.base, tokenFiles: tokenFiles,
-            policy: RetryPolicy(backoffBase: uplink.backoff, maximumDelay: uplink.holdMax, flushInterval: uplink.flushInterval))
+            policy: RetryPolicy(uplink))
     }
 }

@@ -18,6 +18,7 @@ struct HubView: Sendable {
     var shown: [LEDShown] = []
     /// `nil` when no configured device is reached over the air.
     var radio: HubRadio.View?
+    var configurationRefused = false
 
     init(configuration: Configuration, wall: WallTime) {
         self.configuration = configuration
@@ -28,6 +29,7 @@ struct HubView: Sendable {
     func conditions(now: BootInstant) -> IndicatorConditions {
         var conditions: IndicatorConditions = []
         if fault != nil { conditions.insert(.storageFault) }
+        if configurationRefused { conditions.insert(.configurationRefused) }
         if !isOpen, fault == nil { conditions.insert(.starting) }
         if case .absent = radio?.controller { conditions.insert(.noController) }
         if radio?.pairingUntil != nil { conditions.insert(.pairingOpen) }

@@ -7,9 +7,9 @@ import Platform
 /// heartbeat, every 5 s, asks.
 struct PassTrigger: Sendable {
     /// Windows that make a pass due at once.
-    let batchWindows: UInt64
+    private(set) var batchWindows: UInt64
     /// How long an unread window may wait.
-    let batchAge: Duration
+    private(set) var batchAge: Duration
 
     private var unread: UInt64 = 0
     private var unreadSince: BootInstant?
@@ -17,6 +17,12 @@ struct PassTrigger: Sendable {
     private var demanded: UInt64 = 0
 
     init(batchWindows: Int, batchAge: Duration) {
+        self.batchWindows = UInt64(batchWindows)
+        self.batchAge = batchAge
+    }
+
+    /// Decides by other thresholds from now on; what was announced and demanded stays.
+    mutating func adopt(batchWindows: Int, batchAge: Duration) {
         self.batchWindows = UInt64(batchWindows)
         self.batchAge = batchAge
     }

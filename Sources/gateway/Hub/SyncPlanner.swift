@@ -104,7 +104,7 @@ struct SyncPlanner: Sendable {
     let backlog: Configuration.Backlog?
     let configuredOwners: Set<String>
     /// The most windows an entry may take.
-    let batchWindows: Int
+    var batchWindows: Int
 
     /// How many ranges of former logs one entry reports at the most; the others go with the next.
     private static let reportLimit = 32

@@ -41,6 +41,7 @@ struct MutationTests {
         var counting: Set<Int> = []
         for setting in configuration.settings {
             if case .file(let position) = setting.origin { counting.insert(position.line) }
+            for position in setting.instead { counting.insert(position.line) }
         }
         // By bytes: to Swift CR and LF together are one character, and not a line feed.
         let lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { String(Substring($0)) }

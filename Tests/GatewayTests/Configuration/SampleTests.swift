@@ -41,13 +41,16 @@ struct Sample {
         var text = ""
         for line in lines {
             var line = line
-            if commentedToo, let given = Self.assignment(line), given.commented, !(given.key == "socket" && given.value.contains("/tmp/")), given.key != "passkey_file" {
+            if commentedToo, let given = Self.assignment(line), given.commented, !(given.key == "socket" && given.value.contains("/tmp/")), !Self.alternatives.contains(given.key) {
                 line = "\(given.key) = \(given.value)"
             }
             text += line + "\n"
         }
         return text.replacing("/etc/gateway/", with: "\(scratch.path)/").replacing("/var/lib/gateway", with: "\(scratch.path)/outbox")
     }
+
+    /// What the sample shows instead of another key that it switches on.
+    static let alternatives = ["token_credential", "passkey_file", "passkey_credential"]
 
     /// `key = value` or `#key = value`.
     static func assignment(_ line: String) -> (key: String, value: String, commented: Bool)? {
@@ -77,7 +80,7 @@ struct SampleTests {
         #expect(outcome.diagnostics.map(\.description) == [])
         let settings = try #require(outcome.configuration).settings
         let absent = settings.filter { $0.origin == .absent || $0.origin == .standard }
-        #expect(absent.map(\.key) == ["socket", "passkey_file"])
+        #expect(absent.map(\.key) == ["token_credential", "socket", "passkey_file", "passkey_credential"])
     }
 
     @Test("every key of the table stands once in the sample, below a comment, and shows its default")
@@ -141,7 +144,7 @@ enum KeyReference {
             let head = section == .top ? "### Before the first table" : "### `\(section.head)`"
             let intro = section == .top ? "" : "\(section.explanation)\n\n"
             let rows = Keys.rows(of: section).map(row).joined()
-            return "\(head)\n\n\(intro)| key | allowed | without it | what it is |\n|---|---|---|---|\n\(rows)"
+            return "\(head)\n\n\(intro)| key | allowed | without it | changes at | what it is |\n|---|---|---|---|---|\n\(rows)"
         }.joined(separator: "\n")
     }
 
@@ -151,6 +154,10 @@ enum KeyReference {
         case .optional(let words): words
         case .standard(let literal): "`\(literal)`"
         }
-        return "| `\(row.name)` | \(row.allowed) | \(absent) | \(row.explanation) |\n"
+        let effect = switch row.effect {
+        case .reload: "reload"
+        case .restart: "restart"
+        }
+        return "| `\(row.name)` | \(row.allowed) | \(absent) | \(effect) | \(row.explanation) |\n"
     }
 }

@@ -23,7 +23,7 @@ extension ValueForm where Value == Configuration.Controller {
 }
 
 extension ValueForm where Value == Passkey {
-    /// Six digits. Messages do not repeat it, and it is written without its digits.
+    /// Six digits. Messages do not repeat it.
     static let passkey = ValueForm(allowed: "six digits, in quotes when the first is 0", example: "123456") { value in
         let text: String
         switch value.content {
@@ -33,7 +33,7 @@ extension ValueForm where Value == Passkey {
         }
         guard let passkey = Passkey(text) else { return .failure(ValueRefusal(code: .notAllowed, words: "does not fit")) }
         return .success(passkey)
-    } write: { _ in tomlString("......") }
+    } write: { tomlString($0.digits) }
 }
 
 extension BluetoothAddress {

@@ -46,10 +46,14 @@ struct TOMLTable: Sendable {
         let key: String
         let keyPosition: SourcePosition
         let value: TOMLValue
+        /// What earlier files gave for the key; this value counts instead of them.
+        var earlier: [Entry] = []
     }
 
     let entries: [Entry]
     let position: SourcePosition
+    /// What earlier files gave and a later one excludes by another key.
+    var displaced: [Entry] = []
 
     /// The entry of this key.
     subscript(key: String) -> Entry? { entries.first { $0.key == key } }
