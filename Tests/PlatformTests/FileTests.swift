@@ -1,7 +1,8 @@
 import CLinux
 import Glibc
-import Platform
 import Testing
+
+@testable import Platform
 
 @Suite("Owning descriptors")
 struct DescriptorTests {
@@ -76,6 +77,44 @@ struct SecretFileTests {
         #expect(throws: SecretFileError.exposed(path: path, mode: mode)) { try SecretFile.read(path) }
         #expect("\(SecretFileError.exposed(path: path, mode: mode))"
             == "\(path) can be read by others (mode 0\(String(mode, radix: 8))); run: chmod 600 \(path)")
+    }
+
+    /// An access control list as the kernel stores it: the entries of owner, a named user, group, mask and others.
+    private func list(user: uid_t, _ permissions: UInt8, group: UInt8 = 0, other: UInt8 = 0, more: [UInt8] = []) -> [UInt8] {
+        let name = (0..<4).map { UInt8(truncatingIfNeeded: user >> ($0 * 8)) }
+        let nobody: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF]
+        return [2, 0, 0, 0, 0x01, 0, 4, 0] + nobody + [0x02, 0, permissions, 0] + name + [0x04, 0, group, 0] + nobody + more + [0x10, 0, 4, 0] + nobody + [0x20, 0, other, 0] + nobody
+    }
+
+    @Test("a file that an access control list gives to the gateway's user alone is taken, whatever the group's bits say: so systemd hands out credentials")
+    func accessControlList() throws {
+        let folder = try Folder()
+        let path = try folder.file("secret", text("s3cret"), mode: 0o400)
+        func give(_ list: [UInt8]) throws { try #require(setxattr(path, "system.posix_acl_access", list, list.count, 0) == 0, "this file system has no access control lists") }
+        try give(list(user: geteuid(), 4))
+        #expect(try SecretFile.read(path) == "s3cret")
+        // The bits of the group are the list's mask now.
+        var status = stat()
+        try #require(stat(path, &status) == 0 && status.st_mode & 0o7777 == 0o440)
+        try give(list(user: geteuid() + 1, 4))
+        #expect(throws: SecretFileError.exposed(path: path, mode: 0o440)) { try SecretFile.read(path) }
+        try give(list(user: geteuid(), 4, group: 4))
+        #expect(throws: SecretFileError.exposed(path: path, mode: 0o440)) { try SecretFile.read(path) }
+        try give(list(user: geteuid(), 4, other: 4))
+        #expect(throws: SecretFileError.exposed(path: path, mode: 0o444)) { try SecretFile.read(path) }
+    }
+
+    @Test("of an access control list only one whose every entry is understood shares nothing")
+    func lists() {
+        let good = list(user: 7, 4)
+        #expect(FileACL.sharesNothing(good, with: 7))
+        #expect(!FileACL.sharesNothing(good, with: 8))
+        #expect(FileACL.sharesNothing(list(user: 9, 0), with: 7))
+        #expect(!FileACL.sharesNothing(list(user: 7, 4, more: [0x08, 0, 4, 0, 5, 0, 0, 0]), with: 7))
+        #expect(!FileACL.sharesNothing(list(user: 7, 4, more: [0x40, 0, 4, 0, 5, 0, 0, 0]), with: 7))
+        #expect(!FileACL.sharesNothing([3] + good.dropFirst(), with: 7))
+        for count in 0..<good.count { #expect(!FileACL.sharesNothing(Array(good.prefix(count)), with: 7) || count % 8 == 4) }
+        #expect(!FileACL.sharesNothing([2, 0, 0, 0], with: 7))
     }
 
     @Test("a missing file is an error with its path")

@@ -32,6 +32,19 @@ struct LogTests {
         #expect(made.all == [3, 4])
     }
 
+    @Test("the threshold may be moved while lines are written")
+    func movedThreshold() {
+        let sink = MemorySink()
+        let log = Log(sink: sink, threshold: .notice) { BootInstant(nanoseconds: 0) }
+        for threshold in [LogLevel.notice, .debug, .error] {
+            log.threshold = threshold
+            #expect(log.threshold == threshold)
+            log(.info, probe, "info at \(threshold)")
+            log(.error, probe, "error at \(threshold)")
+        }
+        #expect(sink.records.map(\.message) == ["error at notice", "info at debug", "error at debug", "error at error"])
+    }
+
     @Test("a budget that is spent leaves lines out, counts them, and fills again with time")
     func budget() {
         var budget = LogBudget(capacity: 1_000, bytesPerMinute: 600)

@@ -232,6 +232,27 @@ struct CurlTransportTests {
         #expect(failure(try outcome(backend.port, settings(total: .milliseconds(300)))) == .timeout)
     }
 
+    @Test("other settings hold for the next request, and one in flight keeps its own")
+    func otherSettings() throws {
+        let backend = try Backend()
+        try backend.tell("{\"fault\": \"stall\", \"count\": 0}")
+        let request = try Self.request(wholeDelivery("k"), port: backend.port)
+        let (long, short) = (try settings(total: .seconds(2)), try settings(total: .milliseconds(100)))
+        let order = Mutex<[String]>([])
+        try withTransport(long, port: backend.port) { transport, loop in
+            let first = loop.spawn {
+                _ = try? await transport.send(request)
+                order.withLock { $0.append("first") }
+            }
+            await loop.yield()
+            await transport.settingsChanged(short)
+            _ = try? await transport.send(request)
+            order.withLock { $0.append("second") }
+            await first.value
+        }
+        #expect(order.withLock { $0 } == ["second", "first"])
+    }
+
     @Test("says when nobody takes the connection, and when the name has no address")
     func unreachable() throws {
         let backend = try Backend()

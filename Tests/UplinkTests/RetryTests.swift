@@ -56,6 +56,52 @@ struct RetryTests {
         #expect(policy.delay(failure: -1, jitter: 7) == .seconds(45))
     }
 
+    @Test("with other figures no wait that has begun is longer than they allow, and the next ones go by them")
+    func otherFigures() throws {
+        let bench = try Bench(policy: RetryPolicy(backoffBase: .seconds(600), maximumDelay: .seconds(3_600), flushInterval: .seconds(86_400)))
+        bench.transport.answers(["a": status(503)])
+        bench.queue([entry("a")])
+        bench.advance(100)
+        #expect(bench.times == [0])
+        bench.perform { await $0.policyChanged(RetryPolicy(backoffBase: .seconds(10), maximumDelay: .seconds(15), flushInterval: .seconds(40))) }
+        // Nothing goes because the figures changed; the second attempt 15 s later, not after 600 s; the third by the new figures; then the new interval counts.
+        bench.advance(100)
+        #expect(bench.times == [0, 115, 130, 140, 180])
+    }
+
+    @Test("longer figures leave alone what waits already")
+    func longerFigures() throws {
+        let bench = try Bench(policy: RetryPolicy(flushInterval: .seconds(86_400)))
+        bench.transport.answers(["a": status(503)])
+        bench.queue([entry("a")])
+        bench.perform { await $0.policyChanged(RetryPolicy(backoffBase: .seconds(100), maximumDelay: .seconds(3_600), flushInterval: .seconds(86_400))) }
+        bench.advance(1_000)
+        #expect(bench.times == [0, 30, 230])
+    }
+
+    @Test("other figures bring the probe of a hold forward, and do not go before the moment that the backend asked for")
+    func otherFiguresInAHold() throws {
+        let bench = try Bench(policy: RetryPolicy(backoffBase: .seconds(600), maximumDelay: .seconds(3_600), flushInterval: .seconds(86_400)))
+        bench.transport.answers(["a": status(404)])
+        bench.queue([entry("a")])
+        let before = bench.times.count
+        bench.advance(100)
+        #expect(bench.times.count == before)
+        bench.perform { await $0.policyChanged(RetryPolicy(backoffBase: .seconds(5), maximumDelay: .seconds(20), flushInterval: .seconds(86_400))) }
+        bench.advance(19)
+        #expect(bench.times.count == before)
+        bench.advance(2)
+        #expect(bench.times.count == before + 1 && bench.times.last == 120)
+        let asked = try Bench(policy: RetryPolicy(flushInterval: .seconds(86_400)))
+        asked.transport.answers(["a": status(503, retryAfter: "500")])
+        asked.queue([entry("a")])
+        asked.perform { await $0.policyChanged(RetryPolicy(backoffBase: .seconds(5), maximumDelay: .seconds(20), flushInterval: .seconds(30))) }
+        asked.advance(499)
+        #expect(asked.times == [0])
+        asked.advance(2)
+        #expect(asked.times.count == 2)
+    }
+
     @Test("attempts count on across flushes")
     func countOn() throws {
         let bench = try Bench(policy: RetryPolicy(flushInterval: .seconds(86_400)))

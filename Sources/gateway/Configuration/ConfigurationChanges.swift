@@ -51,7 +51,7 @@ extension Configuration {
             if let old = former.loggable, let new = setting.loggable {
                 lines.append("\(setting.path) was \(shown(old, upTo: 256)) and is \(shown(new, upTo: 256))")
             } else {
-                lines.append("\(setting.path) is another one")
+                lines.append("\(setting.path) " + (former.value == nil ? "is set now" : setting.value == nil ? "is no longer set" : "is another one"))
             }
         }
         return lines

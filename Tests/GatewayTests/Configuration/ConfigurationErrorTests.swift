@@ -126,6 +126,11 @@ struct ConfigurationErrorTests {
              "12:11: error: [collar] \"front\".passkey is a float; allowed: six digits, in quotes when the first is 0, e.g. 123456"),
         flaw("two passkeys for one collar", [12: "passkey = 123456\npasskey_file = \"/run/gateway/p\""],
              "13:1: error: [collar] \"front\".passkey_file stands beside passkey; keep one of them"),
+        flaw("three passkeys for one collar", [12: "passkey_credential = \"p\"\npasskey = 123456\npasskey_file = \"/run/gateway/p\""],
+             "12:1: error: [collar] \"front\".passkey_credential stands beside passkey; keep one of them",
+             "12:1: warning: [collar] \"front\".passkey_credential: not looked at, since only the service sees its credentials; "
+             + "the unit needs LoadCredential=p:PATH or LoadCredentialEncrypted=p:PATH",
+             "14:1: error: [collar] \"front\".passkey_file stands beside passkey; keep one of them"),
         flaw("a passkey for a collar that cannot pair", [12: "passkey = 123456\nrepair = true\naddress = \"C0:FF:EE:12:34:56\"\nsecurity = \"none\""],
              "12:1: error: [collar] \"front\".passkey has no effect with security = \"none\"; remove one of them",
              "13:1: error: [collar] \"front\".repair has no effect with security = \"none\"; remove one of them"),
@@ -144,6 +149,25 @@ struct ConfigurationErrorTests {
              "6:1: error: [owner] \"anna\".key is the same as in line 3; every owner has a key of its own"),
         flaw("two owners with one token", [7: "token_file = \"DIR/anna.token\""],
              "7:1: error: [owner] \"ben\".token_file is the same as in line 4; every owner has a token of its own"),
+        flaw("two owners with one credential", [4: "token_credential = \"t\"", 7: "token_credential = \"t\""],
+             "4:1: warning: [owner] \"anna\".token_credential: not looked at, since only the service sees its credentials; "
+             + "the unit needs LoadCredential=t:PATH or LoadCredentialEncrypted=t:PATH",
+             "7:1: error: [owner] \"ben\".token_credential is the same as in line 4; every owner has a token of its own",
+             "7:1: warning: [owner] \"ben\".token_credential: not looked at, since only the service sees its credentials; "
+             + "the unit needs LoadCredential=t:PATH or LoadCredentialEncrypted=t:PATH"),
+        flaw("an owner without a token", [4: ""],
+             "2:1: error: [owner] \"anna\" has neither token_file nor token_credential; add token_file = \"/etc/gateway/anna.token\" "
+             + "(an absolute path of at most 4095 bytes)"),
+        flaw("an owner with two tokens", [4: "token_file = \"DIR/anna.token\"\ntoken_credential = \"t\""],
+             "5:1: error: [owner] \"anna\" has both token_file and token_credential; keep one of them",
+             "5:1: warning: [owner] \"anna\".token_credential: not looked at, since only the service sees its credentials; "
+             + "the unit needs LoadCredential=t:PATH or LoadCredentialEncrypted=t:PATH"),
+        flaw("a path for a credential, which is not repeated", [4: "token_credential = \"/etc/s3cret\""],
+             "4:20: error: [owner] \"anna\".token_credential does not fit; allowed: the name of a credential: 1 to 255 letters, digits, dots, hyphens "
+             + "and underscores, e.g. \"anna-token\""),
+        flaw("a credential that would be a directory", [4: "token_credential = \"..\""],
+             "4:20: error: [owner] \"anna\".token_credential does not fit; allowed: the name of a credential: 1 to 255 letters, digits, dots, hyphens "
+             + "and underscores, e.g. \"anna-token\""),
         flaw("a name twice", [14: "name = \"front\""], "14:1: error: [collar] \"front\".name is the same as in line 9; every device has a name of its own"),
         flaw("a serial number twice", [15: "serial = \"AC-0001\""],
              "15:1: error: [collar] \"back\".serial is the same as in line 10; a device is configured once"),
@@ -267,6 +291,15 @@ struct ConfigurationErrorTests {
         let asDaemon = ConfigurationFile.load("\(scratch.path)/gateway.toml", checks: .daemon)
         #expect(asDaemon.configuration == nil)
         #expect(asDaemon.diagnostics.map(\.code) == [.secretRefused])
+    }
+
+    @Test("certificate authorities that others can change are a warning")
+    func openAuthorities() throws {
+        let scratch = try ConfigurationScratch()
+        try scratch.write("-----BEGIN CERTIFICATE-----\n", to: "ca.pem", mode: 0o666)
+        #expect(try scratch.diagnostics(ConfigurationScratch.good([20: "ca_file = \"DIR/ca.pem\"\n[outbox]"])) == [
+            "gateway.toml:20:1: warning: [uplink].ca_file: others can change DIR/ca.pem (mode 0666); run: chmod go-w DIR/ca.pem"
+        ])
     }
 
     @Test("a directory for the outbox that is open to others is a warning")

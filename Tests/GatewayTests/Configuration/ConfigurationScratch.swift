@@ -46,8 +46,16 @@ final class ConfigurationScratch: Sendable {
         try load(text).diagnostics.map { $0.description.replacing("\(path)/gateway.toml:", with: "gateway.toml:").replacing(path, with: "DIR") }
     }
 
-    func load(_ text: String) throws -> ConfigurationOutcome {
-        ConfigurationFile.load(try write(text.replacing("DIR", with: path), to: "gateway.toml", mode: 0o600), checks: .command)
+    func load(_ text: String, checks: FileChecks = .command, credentials: Credentials = Credentials(directory: nil)) throws -> ConfigurationOutcome {
+        ConfigurationFile.load(try write(text.replacing("DIR", with: path), to: "gateway.toml", mode: 0o600), checks: checks, credentials: credentials)
+    }
+
+    /// Writes a drop-in of `gateway.toml`. `DIR` in it is this directory.
+    @discardableResult
+    func dropIn(_ name: String, _ lines: String..., mode: mode_t = 0o600) throws -> String {
+        mkdir("\(path)/gateway.d", 0o755)
+        chmod("\(path)/gateway.d", 0o755)
+        return try write((lines.joined(separator: "\n") + "\n").replacing("DIR", with: path), to: "gateway.d/\(name)", mode: mode)
     }
 
     /// A configuration without a flaw, line by line.

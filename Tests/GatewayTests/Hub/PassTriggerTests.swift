@@ -24,6 +24,19 @@ struct PassTriggerTests {
         #expect(trigger.isDue(draining: true, now: start + .seconds(60)))
     }
 
+    @Test("other thresholds hold for what was announced before")
+    func otherThresholds() {
+        var trigger = trigger
+        trigger.announced(unread: 20, now: start)
+        #expect(!trigger.isDue(draining: true, now: start + .seconds(10)))
+        trigger.adopt(batchWindows: 128, batchAge: .seconds(10))
+        #expect(trigger.isDue(draining: true, now: start + .seconds(10)))
+        trigger.adopt(batchWindows: 20, batchAge: .seconds(3_600))
+        #expect(trigger.isDue(draining: false, now: start))
+        trigger.adopt(batchWindows: 21, batchAge: .seconds(3_600))
+        #expect(!trigger.isDue(draining: true, now: start + .seconds(10)))
+    }
+
     @Test("while nothing drains, age alone starts no pass")
     func undrained() {
         var trigger = trigger
