@@ -83,7 +83,13 @@ struct SecretFileTests {
     private func list(user: uid_t, _ permissions: UInt8, group: UInt8 = 0, other: UInt8 = 0, more: [UInt8] = []) -> [UInt8] {
         let name = (0..<4).map { UInt8(truncatingIfNeeded: user >> ($0 * 8)) }
         let nobody: [UInt8] = [0xFF, 0xFF, 0xFF, 0xFF]
-        return [2, 0, 0, 0, 0x01, 0, 4, 0] + nobody + [0x02, 0, permissions, 0] + name + [0x04, 0, group, 0] + nobody + more + [0x10, 0, 4, 0] + nobody + [0x20, 0, other, 0] + nobody
+        var list: [UInt8] = [2, 0, 0, 0, 0x01, 0, 4, 0] + nobody
+        list += [0x02, 0, permissions, 0] + name
+        list += [0x04, 0, group, 0] + nobody
+        list += more
+        list += [0x10, 0, 4, 0] + nobody
+        list += [0x20, 0, other, 0] + nobody
+        return list
     }
 
     @Test("a file that an access control list gives to the gateway's user alone is taken, whatever the group's bits say: so systemd hands out credentials")

@@ -26,6 +26,7 @@ enum Program {
     }
 
     private static func run(_ path: String) -> CInt {
+        Daemon.holdHangUps()
         let outcome = ConfigurationFile.load(path, checks: .daemon)
         // In the journal a line without a level would be one among many (sd-daemon(3)).
         let inJournal = getenv("JOURNAL_STREAM") != nil

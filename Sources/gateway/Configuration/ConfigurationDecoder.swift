@@ -19,14 +19,18 @@ struct ConfigurationDecoder {
         let outbox = single(.outbox)
         let directory = outbox.read(Keys.Outbox.directory)
         checks.outboxDirectory(directory, outbox.named(Keys.Outbox.directory.row), at: outbox.position(of: Keys.Outbox.directory.row), findings)
-        let control = single(.control).read(Keys.Control.socket)
+        let control = single(.control)
+        let socket = control.read(Keys.Control.socket)
+        for collar in collars where collar.socket?.value == socket {
+            control.refuse(true, Keys.Control.socket.row, "is that of \(collar.reader.place) too; each has a socket of its own")
+        }
         let sync = single(.sync)
         let batch = Configuration.Sync(batchWindows: sync.read(Keys.Sync.batchWindows), batchAge: sync.read(Keys.Sync.batchAge))
         let clockSource = single(.time).read(Keys.Time.synchronised)
         let level = single(.log).read(Keys.Log.level)
         guard let uplink, !findings.haveError else { return nil }
         return Configuration(
-            owners: owners.compactMap { $0.owner(credentials) }, collars: collars.compactMap { $0.collar(credentials) }, controller: controller, uplink: uplink, outboxDirectory: directory, controlSocket: control,
+            owners: owners.compactMap { $0.owner(credentials) }, collars: collars.compactMap { $0.collar(credentials) }, controller: controller, uplink: uplink, outboxDirectory: directory, controlSocket: socket,
             sync: batch, clockSource: clockSource, indicators: indicators, logLevel: level, settings: findings.settings)
     }
 
@@ -77,7 +81,7 @@ struct ConfigurationDecoder {
 
     private func repeated(_ section: Section) -> [SectionReader] {
         layers.tables(of: section).enumerated().map { index, table in
-            SectionReader(section, table, fileStart: layers.start, number: index + 1, findings: findings)
+            SectionReader(section, table, fileStart: layers.start, number: index + 1, advice: layers.advice(on: table, section), findings: findings)
         }
     }
 

@@ -42,6 +42,13 @@ struct ConfigurationLayers: Sendable {
     /// The permissions of a file of the configuration.
     func mode(of file: String) -> mode_t { modes[file] ?? 0 }
 
+    /// For a table of a drop-in that lacks something: the table of another file that may have been meant. Empty when there is none.
+    func advice(on table: TOMLTable, _ section: Section) -> String {
+        guard table.position.file != start.file, let name = table.name(section) else { return "" }
+        let others = tables(of: section).filter { $0.position.file != table.position.file }.compactMap { $0.name(section) }
+        return NearestName.of(name, among: others).map { "; or is it \(quoted($0)) of another file?" } ?? ""
+    }
+
     private mutating func add(_ root: TOMLTable, _ findings: Findings) {
         var plain: [TOMLTable.Entry] = []
         for entry in root.entries {

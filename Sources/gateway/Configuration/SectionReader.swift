@@ -40,14 +40,18 @@ struct SectionReader {
     let position: SourcePosition
     private let table: TOMLTable?
     private let section: Section
+    /// What to say besides where a key is missing; empty when there is nothing.
+    private let advice: String
     private let findings: Findings
 
     /// - Parameters:
     ///   - table: `nil` when the file does not have the section: all defaults.
     ///   - number: the place among sections of the same name, from 1, to name one that has no name yet.
-    init(_ section: Section, _ table: TOMLTable?, fileStart: SourcePosition, number: Int = 1, findings: Findings) {
+    ///   - advice: what to say besides where a key is missing.
+    init(_ section: Section, _ table: TOMLTable?, fileStart: SourcePosition, number: Int = 1, advice: String = "", findings: Findings) {
         self.table = table
         self.section = section
+        self.advice = advice
         self.findings = findings
         position = table?.position ?? fileStart
         place = Self.place(section, table, number)
@@ -62,7 +66,7 @@ struct SectionReader {
         if let entry = table?[key.row.name] { return taken(entry, key) }
         if key.row.presence == .required {
             findings.error(.missingKey, at: position,
-                           "\(named(key.row)) is missing; add \(key.row.name) = \(key.row.example) (\(key.row.allowed))")
+                           "\(named(key.row)) is missing; add \(key.row.name) = \(key.row.example) (\(key.row.allowed))\(advice)")
         } else {
             note(key, nil, .absent)
         }

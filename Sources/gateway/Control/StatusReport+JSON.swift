@@ -8,6 +8,7 @@ extension StatusReport {
             "pid": .integer(Int64(pid)),
             "uptime": .integer(uptimeSeconds),
             "clock": .object(["synchronised": .bool(clock.synchronised), "unix_time": .integer(clock.unixSeconds)]),
+            "configuration": .object(["refused": .bool(configuration.isRefused), "restart_needed": .array(configuration.restartNeeded.map { .string($0) })]),
             "outbox": outbox.json,
             "owners": .array(owners.map(\.json)),
             "radio": radio?.json ?? .null,

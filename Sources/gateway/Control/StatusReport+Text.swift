@@ -3,6 +3,8 @@ extension StatusReport {
     var text: String {
         var lines = ["gateway \(version), process \(pid), up \(span(uptimeSeconds))"]
         lines.append("clock    \(clock.synchronised ? "set" : "not set, uploads that need it wait")")
+        if configuration.isRefused { lines.append("config   refused when it was last read, the former one is in force; see: gateway check-config") }
+        for change in configuration.restartNeeded { lines.append("config   waits for a restart: \(change)") }
         lines.append("outbox   " + outbox.text)
         if outbox.quarantined + outbox.sealed + outbox.evidence > 0 { lines.append("         something is set aside; see: gateway quarantine") }
         if let file = outbox.damagedFile { lines.append("         a damaged file was moved to \(file)") }

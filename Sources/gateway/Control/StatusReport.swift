@@ -8,6 +8,7 @@ struct StatusReport: Sendable, Hashable {
     var pid: Int32
     var uptimeSeconds: Int64
     var clock: Clock
+    var configuration = Configuration()
     var outbox: Outbox
     var owners: [Owner]
     /// `nil` when no configured device is reached over the air.
@@ -20,6 +21,14 @@ struct StatusReport: Sendable, Hashable {
         var synchronised: Bool
         /// Seconds since 1970, as far as the clock is right.
         var unixSeconds: Int64
+    }
+
+    /// What came of the configuration when it was last read.
+    struct Configuration: Sendable, Hashable {
+        /// It has errors, and the former one is in force.
+        var isRefused = false
+        /// What in it waits for the next start, in words.
+        var restartNeeded: [String] = []
     }
 
     /// Something that went wrong, by its stable code.

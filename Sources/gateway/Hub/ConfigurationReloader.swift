@@ -65,7 +65,7 @@ actor ConfigurationReloader {
         log(.notice, .configurationLoaded, "the configuration was read again: \(summary)")
         log.threshold = adopted.logLevel.threshold
         await onAdopted(adopted)
-        await hub.adopt(adopted)
+        await hub.adopt(adopted, waiting: waiting)
     }
 
     private func refuse(_ diagnostics: [Diagnostic]) async {

@@ -10,6 +10,15 @@ enum Daemon {
     /// promised depends on the order.
     private static let stopLimit: UInt32 = 4
 
+    /// Keeps SIGHUP until the loop takes it: one that comes while the configuration is read must not end the daemon, least of all with what systemd
+    /// takes for an orderly end.
+    static func holdHangUps() {
+        var set = sigset_t()
+        sigemptyset(&set)
+        sigaddset(&set, SIGHUP)
+        pthread_sigmask(SIG_BLOCK, &set, nil)
+    }
+
     /// Runs until SIGTERM or SIGINT. SIGHUP lets it read its configuration again.
     ///
     /// - Parameter path: where the configuration was read from.

@@ -3,10 +3,12 @@ import Uplink
 extension Hub {
     /// Works by another configuration from now on.
     ///
-    /// - Parameter configuration: what is in force, with nothing changed but what may change while the hub works (`Configuration.adopting`).
-    func adopt(_ configuration: Configuration) async {
+    /// - Parameters:
+    ///   - configuration: what is in force, with nothing changed but what may change while the hub works (`Configuration.adopting`).
+    ///   - waiting: what in the configuration that was read waits for the next start, in words.
+    func adopt(_ configuration: Configuration, waiting: [String] = []) async {
         self.configuration = configuration
-        configurationRefused = false
+        configurationState = .init(restartNeeded: waiting)
         for agent in agents.values { await agent.adopt(configuration.sync) }
         await uplink?.policyChanged(RetryPolicy(configuration.uplink))
         // Tokens are read for each request: one that was renewed ends a refusal now, not at the next probe.
@@ -16,7 +18,7 @@ extension Hub {
 
     /// A configuration that was to be adopted has errors: the status LED says so until one without was read.
     func refuseConfiguration() {
-        configurationRefused = true
+        configurationState.isRefused = true
         refresh()
     }
 }

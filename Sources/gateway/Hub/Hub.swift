@@ -58,8 +58,8 @@ actor Hub {
     private var awayTimer: TimerID?
     private var quietTimer: TimerID?
     private var synchronised = false
-    /// The last configuration that was read has errors, and another one is in force.
-    var configurationRefused = false
+    /// What came of the configuration when it was last read.
+    var configurationState = StatusReport.Configuration()
     private var running = false
     private var refreshing = false
     private var refreshWanted = false
@@ -381,7 +381,7 @@ actor Hub {
             if let agent = agents[collar.serial] { view.collars.append((collar, await agent.report)) }
         }
         view.shown = await board?.shown ?? []
-        view.configurationRefused = configurationRefused
+        view.configurationState = configurationState
         return view
     }
 

@@ -18,7 +18,7 @@ struct HubView: Sendable {
     var shown: [LEDShown] = []
     /// `nil` when no configured device is reached over the air.
     var radio: HubRadio.View?
-    var configurationRefused = false
+    var configurationState = StatusReport.Configuration()
 
     init(configuration: Configuration, wall: WallTime) {
         self.configuration = configuration
@@ -29,7 +29,7 @@ struct HubView: Sendable {
     func conditions(now: BootInstant) -> IndicatorConditions {
         var conditions: IndicatorConditions = []
         if fault != nil { conditions.insert(.storageFault) }
-        if configurationRefused { conditions.insert(.configurationRefused) }
+        if configurationState.isRefused { conditions.insert(.configurationRefused) }
         if !isOpen, fault == nil { conditions.insert(.starting) }
         if case .absent = radio?.controller { conditions.insert(.noController) }
         if radio?.pairingUntil != nil { conditions.insert(.pairingOpen) }
@@ -66,7 +66,7 @@ struct HubView: Sendable {
         let queued = snapshot?.queued ?? []
         return StatusReport(
             version: Versions.gateway, pid: getpid(), uptimeSeconds: age(started),
-            clock: .init(synchronised: wall.synchronised, unixSeconds: wall.seconds),
+            clock: .init(synchronised: wall.synchronised, unixSeconds: wall.seconds), configuration: configurationState,
             outbox: .init(
                 queued: queued.count, places: settings.places, free: snapshot?.freePlaces ?? settings.places, exhausted: queued.count { $0.exhausted },
                 quarantined: snapshot?.quarantined.count ?? 0, sealed: snapshot?.sealed.count ?? 0,

@@ -175,6 +175,8 @@ struct ConfigurationErrorTests {
              "17:1: error: [collar] \"back\".address is the same as in line 12; two devices cannot be at one address"),
         flaw("a socket twice", [12: "socket = \"/tmp/collar.sock\""],
              "17:1: error: [collar] \"back\".socket is the same as in line 12; two devices cannot be at one socket"),
+        flaw("a collar's socket for the control socket", [:], then: ["[control]", "socket = \"/tmp/collar.sock\""],
+             "23:1: error: [control].socket is that of [collar] \"back\" too; each has a socket of its own"),
         flaw("an owner who is not there", [11: "owner = \"ana\""],
              "11:1: error: [collar] \"front\".owner is \"ana\", but no [[owner]] has that key; did you mean \"anna\"?"),
         flaw("an owner like no other", [11: "owner = \"zacharias\""],

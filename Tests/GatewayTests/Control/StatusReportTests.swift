@@ -53,7 +53,7 @@ struct StatusReportTests {
             outbox: .init(queued: 0, places: 20, free: 20, exhausted: 0, quarantined: 0, sealed: 0, evidence: 0), owners: [.init(key: "a", state: .waiting, queued: 0)],
             collars: [.init(name: "f", serial: "S\"1", owner: "a", state: .away, sinceSeconds: 4)], indicators: .init())
         #expect(report.json.encoded() == """
-            {"version":"0.1.0","pid":1,"uptime":2,"clock":{"synchronised":false,"unix_time":3},\
+            {"version":"0.1.0","pid":1,"uptime":2,"clock":{"synchronised":false,"unix_time":3},"configuration":{"refused":false,"restart_needed":[]},\
             "outbox":{"queued":0,"places":20,"free":20,"exhausted":0,"quarantined":0,"sealed":0,"evidence":0,"damaged_file":null,"fault":null},\
             "owners":[{"key":"a","state":"waiting","holding":null,"waiting":null,"queued":0,"last_success_age":null,"last_error":null}],\
             "radio":null,"collars":[{"name":"f","serial":"S\\"1","owner":"a","state":"away","since":4,"battery":null,"firmware":null,"log":null,"oldest":null,\
@@ -61,6 +61,17 @@ struct StatusReportTests {
             "last_error":null}],"leds":{"status":null,"radio":null,"uplink":null}}
             """)
         #expect(try JSONValue(parsing: Array(report.json.encoded(indented: true).utf8)) == report.json)
+    }
+
+    @Test("says that the configuration was refused, and what in it waits for a restart")
+    func configuration() {
+        var report = StatusReport.example(collars: 0)
+        report.configuration = .init(isRefused: true, restartNeeded: ["[radio].controller is new", "[collar] \"b\" is new"])
+        #expect(report.text.split(separator: "\n").filter { $0.hasPrefix("config") } == [
+            "config   refused when it was last read, the former one is in force; see: gateway check-config",
+            "config   waits for a restart: [radio].controller is new", "config   waits for a restart: [collar] \"b\" is new"
+        ])
+        #expect(report.json["configuration"]?.encoded() == #"{"refused":true,"restart_needed":["[radio].controller is new","[collar] \"b\" is new"]}"#)
     }
 
     @Test("points to what is set aside only when something is", arguments: [(0, 0, 0, false), (1, 0, 0, true), (0, 1, 0, true), (0, 0, 1, true)])

@@ -36,6 +36,7 @@ struct ReloadProcessTests {
         #expect(log.contains("<5>configuration: [sync].batch_windows was 128 and is 7\n"))
         #expect(log.contains("<4>configuration: [collar] \"C-1\".owner was \"anna\" and is \"ben\": this takes effect at the next start\n"))
         #expect(!log.contains("C-1 is away"))
+        try stage.waitForStatus { $0["configuration"]?["restart_needed"]?.list.map(\.string) == ["[collar] \"C-1\".owner was \"anna\" and is \"ben\""] }
         #expect(try fileText(stage.configuration) == text)
         #expect(stage.gateway.threads().count <= threads + 1)
         // The owner is still the one whose data it was.
@@ -80,6 +81,28 @@ struct ReloadProcessTests {
         try reload(stage, "the configuration was read again")
         try stage.settle()
         stage.stop()
+    }
+
+    @Test("a request that comes while the gateway starts is kept, and ends nothing")
+    func early() throws {
+        let stage = try Stage(starting: false)
+        #expect(stage.gateway.end(within: .seconds(10)) == 0)
+        // Enough to read for a signal to come in between.
+        let comment = "# " + String(repeating: "x", count: 1_000_000)
+        for number in 0..<3 { try stage.scratch.dropIn("\(number).toml", comment) }
+        try stage.start()
+        let hangUp: UInt64 = 1 << UInt64(SIGHUP - 1)
+        try #require(until { try blocked(stage.gateway.pid) & hangUp != 0 })
+        #expect(!stage.gateway.text().contains("has started"))
+        try reload(stage, "the configuration was read again: nothing changed")
+        try stage.settle()
+        stage.stop()
+    }
+
+    /// The signals that a process blocks (proc_pid_status(5)).
+    private func blocked(_ pid: pid_t) throws -> UInt64 {
+        let line = try fileText("/proc/\(pid)/status").split(separator: "\n").first { $0.hasPrefix("SigBlk:") } ?? ""
+        return UInt64(line.split(separator: "\t").last ?? "", radix: 16) ?? 0
     }
 
     @Test("a configuration that is gone is refused, and the gateway goes on; one that is back is taken")

@@ -173,7 +173,8 @@ struct ReloadTests {
                 })
                 let age = await hub.configuration.sync.batchAge
                 #expect(age == (index < 2 ? .seconds(5) : .seconds(60)))
-                #expect(await hub.configurationRefused == (index == 1))
+                let state = await hub.status().configuration
+                #expect(state.isRefused == (index == 1) && state.restartNeeded.count == (index < 2 ? 3 : 0))
                 #expect(await hub.configuration.collars[0].owner == "anna")
             }
         }
