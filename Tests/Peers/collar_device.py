@@ -11,7 +11,7 @@ from bumble.device import Connection
 from bumble.gatt import Attribute, Characteristic, CharacteristicValue, Service
 
 import collar as profile
-from peer import FLAGS, Event, Peer
+from peer import FLAGS, Event, Peer, now
 from virtual_radio import Air
 
 TAIL = "2c4b-4d1e-9f3a-8a5b7c9d1e20"
@@ -19,10 +19,6 @@ SERVICE, BETA_METRICS, RAW_WINDOWS, CONTROL_POINT = (UUID(f"6f1e000{number}-{TAI
 NOT_SUBSCRIBED = 0xFD  # Client Characteristic Configuration Descriptor improperly configured
 BURST = 32  # windows between two looks at what else there is to do
 PACE = 0.005  # seconds that a paced read is ahead of its time at most
-
-
-def now() -> float:
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class CollarDevice(Peer):
@@ -33,6 +29,7 @@ class CollarDevice(Peer):
     secure              whether Raw Windows and Control Point need an encrypted link
     identity_in         "scan-response" (the service UUID is in the advertisement) or "advertisement" (the other way round)
     clock_set           whether the clock is set from the start
+    poses_as            the serial number whose identity it advertises, instead of its own
     rate                windows a second while a read runs; 0: as fast as the processor lets it, some ten times what LE carries at best
     """
 
@@ -49,6 +46,7 @@ class CollarDevice(Peer):
         secure: bool = True,
         identity_in: str = "scan-response",
         clock_set: bool = False,
+        poses_as: str = "",
         rate: int = 0,
         seed: int = 0,
         capacity: int = 100_000,
@@ -60,7 +58,7 @@ class CollarDevice(Peer):
         if clock_set:
             self.collar.clock.set(now(), int(time.time()))
         self.collar.backlog(backlog, now())
-        self.identity = profile.identity(serial)
+        self.identity = profile.identity(poses_as or serial)
         self.identity_in = identity_in
         self.interval = interval_ms / 1000
         self.heartbeat = heartbeat_ms / 1000
@@ -69,6 +67,7 @@ class CollarDevice(Peer):
         self.silent = False
         self.mute = 0  # so many answers of the Control Point still do not come
         self.heartbeats = 0
+        self.transfers: list[dict] = []  # reads that ran: what they sent, and when
         self._link_tasks: set[asyncio.Task] = set()
         self._heart: asyncio.Task | None = None
         self._production: asyncio.Task | None = None
@@ -207,6 +206,8 @@ class CollarDevice(Peer):
         mtu = connection.att_mtu
         sent = 0
         begun = now()
+        transfer = {"first": self.collar.log.sequence(read.position), "count": read.end - read.position, "begun": begun, "sent": 0, "ended": begun}
+        self.transfers.append(transfer)
         while self.collar.read is read:
             window, answer = self.collar.next_of_read()
             if answer is not None:
@@ -217,6 +218,7 @@ class CollarDevice(Peer):
                     connection.handle, att.ATT_CID, bytes([att.Opcode.ATT_HANDLE_VALUE_NOTIFICATION]) + handle + value
                 )
             sent += 1
+            transfer["sent"], transfer["ended"] = sent, now()
             if sent % BURST == 0:
                 await queue.drain(connection.handle)
             if self.rate and (ahead := begun + sent / self.rate - now()) > PACE:
@@ -229,6 +231,8 @@ class CollarDevice(Peer):
         match request:
             case {"query": "books"}:
                 return {**collar.account(now()), **self.state(), "heartbeats": self.heartbeats}
+            case {"query": "transfers"}:
+                return {"transfers": self.transfers}
             case {"query": "windows", "log": int(log), "from": int(first), "count": int(count)}:
                 return {"windows": collar.digests(log, first, count)}
             case {"do": "produce", "count": int(count)}:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import Callable
 
 from bumble import hci
@@ -12,7 +13,7 @@ from bumble.device import Connection, Device, DeviceConfiguration
 from bumble.gatt import Attribute, Characteristic, Descriptor
 from bumble.gatt import GATT_CLIENT_CHARACTERISTIC_CONFIGURATION_DESCRIPTOR
 from bumble.host import Host
-from bumble.keys import MemoryKeyStore
+from bumble.keys import JsonKeyStore, MemoryKeyStore
 from bumble.pairing import PairingConfig, PairingDelegate
 from bumble.transport.common import AsyncPipeSink
 
@@ -22,6 +23,11 @@ Event = Callable[[dict], None]
 IO = PairingDelegate.IoCapability
 IO_CAPABILITIES = {"none": IO.NO_OUTPUT_NO_INPUT, "display": IO.DISPLAY_OUTPUT_ONLY, "keyboard": IO.KEYBOARD_INPUT_ONLY}
 FLAGS = (AdvertisingData.FLAGS, b"\x06")  # LE general discoverable, no BR/EDR
+
+
+def now() -> float:
+    """Seconds of the boot clock, by which everything in the books is dated."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Delegate(PairingDelegate):
@@ -59,16 +65,20 @@ class Peer:
         io: str = "none",
         passkey: int | None = None,
         privacy: bool = False,
+        absent: bool = False,
+        keys: str = "",
     ) -> None:
         self.air = air
         self.name = name
         self._emit = emit
         self.advertise_ms = advertise_ms
-        self.absent = False
+        self.absent = absent
         self._advertising = asyncio.Lock()  # starting and stopping take several commands each
         self.connection: Connection | None = None
         self.links = 0
+        self.pairings = 0
         self.subscriptions: dict[int, int] = {}  # by the characteristic's handle: 1 notifications, 2 indications
+        self.subscribed_again = 0  # writes that asked, on one link, for what was in force
         self.controller = PeerController(name, link=air, public_address=None)
         self.device = Device(
             host=Host(self.controller, AsyncPipeSink(self.controller)),
@@ -80,7 +90,7 @@ class Peer:
                 le_rpa_timeout=0,  # a new address comes when it is asked for
             ),
         )
-        self.device.keystore = MemoryKeyStore()
+        self.device.keystore = JsonKeyStore(name, keys) if keys else MemoryKeyStore()
         self.device.gatt_server.max_mtu = mtu
         delegate = Delegate(self, io, passkey)
         self.device.pairing_config_factory = lambda _connection: PairingConfig(
@@ -94,7 +104,7 @@ class Peer:
         self.device.gatt_server.on("characteristic_subscription", self._subscribed)
 
     def tell(self, event: str, **members) -> None:
-        self._emit({"event": event, "device": self.name, **members})
+        self._emit({"event": event, "device": self.name, "at_boottime_ns": int(now() * 1e9), **members})
 
     @property
     def address(self) -> str:
@@ -147,10 +157,14 @@ class Peer:
         self.connection = connection
         self.links += 1
         connection.on("disconnection", self._ended)
-        connection.on("pairing", lambda _keys: self.tell("bonded"))
+        connection.on("pairing", lambda _keys: self._paired())
         connection.on("pairing_failure", lambda reason: self.tell("pairing-failed", reason=int(reason)))
         self.tell("linked")
         self.on_link(connection)
+
+    def _paired(self) -> None:
+        self.pairings += 1
+        self.tell("bonded")
 
     def _ended(self, reason: int) -> None:
         self.connection = None
@@ -161,6 +175,8 @@ class Peer:
 
     def _subscribed(self, bearer, characteristic: Characteristic, notify: bool, indicate: bool) -> None:
         value = (1 if notify else 0) | (2 if indicate else 0)
+        if value and self.subscriptions.get(characteristic.handle) == value:
+            self.subscribed_again += 1
         self.subscriptions[characteristic.handle] = value
         self.on_subscription(characteristic, value)
 
@@ -213,10 +229,11 @@ class Peer:
 
     async def spoil_bonds(self) -> None:
         """The peripheral has other keys than those it gave."""
-        for _, keys in await self.device.keystore.get_all():
+        for name, keys in await self.device.keystore.get_all():
             for key in (keys.ltk, keys.ltk_central, keys.ltk_peripheral):
                 if key is not None:
                     key.value = bytes(each ^ 0xFF for each in key.value)
+            await self.device.keystore.update(name, keys)
 
     async def serve(self, request: dict) -> dict:
         """What any peripheral can be asked over the control socket; see virtual_controller.py."""
@@ -252,6 +269,8 @@ class Peer:
             "address": self.address,
             "linked": self.connection is not None,
             "links": self.links,
+            "pairings": self.pairings,
+            "subscribed_again": self.subscribed_again,
             "encrypted": self.connection is not None and bool(self.connection.encryption),
             "mtu": self.connection.att_mtu if self.connection is not None else None,
         }

@@ -6,8 +6,9 @@
 @FILE holds arguments, one a line. Keys, with "-" or "_":
   both         address=C0:...  mtu=23..517  advertise-ms=1000  io=none|display|keyboard  passkey=N
                privacy=yes|no: at a resolvable private address, "address" is what it resolves to
+               absent=yes|no: from the start, until "present"  keys=FILE: where its bonds outlive it
   collars      serial=SN-1  backlog=N  interval-ms=N  heartbeat-ms=5000  secure=yes|no  identity-in=scan-response|advertisement
-               clock-set=yes|no  seed=N  capacity=N  first=N  rate=N windows a second (0: as fast as it can)
+               clock-set=yes|no  poses-as=SERIAL  seed=N  capacity=N  first=N  rate=N windows a second (0: as fast as it can)
   peripherals  name=NAME  bondable=yes|no
 
 stdout: JSON events, one a line; the first, {"event":"ready"}, comes when the kernel has its controller and everything advertises.
@@ -19,12 +20,12 @@ Requests with the member "device" (a collar's serial, a peripheral's name) go to
                {"do":"fade"} nothing passes until the supervision timeout ("seconds")  {"do":"absent"} {"do":"present"}
                {"do":"change-address","address":"C0:.."}   {"do":"new-private-address"}
                {"do":"forget-bonds"} its own   {"do":"spoil-bonds"} its keys are wrong
-  collars      {"query":"books"}   {"query":"windows","log":L,"from":S,"count":N}   {"do":"produce","count":N}   {"do":"stop-producing"}
+  collars      {"query":"books"}   {"query":"transfers"} the reads that ran   {"query":"windows","log":L,"from":S,"count":N}   {"do":"produce","count":N}   {"do":"stop-producing"}
                {"do":"silence"} no heartbeat on this link   {"do":"mute","count":N} answers that do not come   {"do":"busy","count":N}
                {"do":"rate","windows-per-second":N}   {"do":"format"}   {"do":"flash-error","sequence":S,"times":N}   {"do":"disturb","sequence":S,"times":N}
                {"do":"battery","percent":P}   {"do":"battery-change","address":"C0:.."}   {"do":"identity","hex":".."} in the advertisement
   peripherals  {"do":"battery","percent":P}
-Without it they are the controller's: {"query":"controller"}   {"do":"unplug"}   {"do":"plug"} ("address")   {"do":"hang"} no word any more   {"do":"unhang"}
+Without it they are the controller's: {"query":"controller"}   {"query":"devices"} their names   {"do":"unplug"}   {"do":"plug"} ("address")   {"do":"hang"} no word any more   {"do":"unhang"}
 """
 
 from __future__ import annotations
@@ -130,6 +131,8 @@ class World:
             case {"query": "controller"}:
                 links = [] if controller is None else [str(address) for address in controller.le_connections]
                 return {"plugged": controller is not None, "index": controller and controller.index, "links": links}
+            case {"query": "devices"}:
+                return {"devices": sorted(self.devices)}
             case {"do": "unplug"} if controller is not None:
                 controller.unplug()
                 self.controller = None

@@ -1,0 +1,221 @@
+"""The programs of the household: how they are configured, started, killed and asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import make_authority
+from demo.peers import Backend
+from demo.processes import Program
+from peers_control import Peers
+
+from .account import Account
+from .waiting import until
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+DISK = Path("/run/disk")
+AUTHORITY = Path("/run/authority")
+EXCHANGE = Path("/run/exchange")
+OWNERS = {"anna": "a-long-random-token", "bert": "another-long-random-token", "carl": "a-third-long-random-token"}
+
+
+@dataclass(frozen=True)
+class Collar:
+    """A collar as the daemon's configuration has it; `more` are further lines of its table."""
+
+    serial: str
+    owner: str = "anna"
+    address: str | None = None
+    more: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.serial.lower()
+
+    def table(self) -> str:
+        address = [] if self.address is None else [f'address = "{self.address}"']
+        lines = ["[[collar]]", f'name = "{self.name}"', f'serial = "{self.serial}"', f'owner = "{self.owner}"', *address, *self.more]
+        return "\n".join(lines)
+
+
+@dataclass
+class Household:
+    """A backend and a daemon with a queue of their own, in a folder on the disk. `name` tells one household of a boot from the next."""
+
+    name: str
+    collars: list[Collar]
+    batch_age: str = "2s"
+    backend_program: Program = field(init=False)
+    daemon: Program = field(init=False)
+
+    def __post_init__(self) -> None:
+        mount_disk()
+        if not AUTHORITY.exists():
+            make_authority.make(AUTHORITY)
+        self.folder = DISK / self.name
+        self.logs = Path("/run") / self.name
+        for folder in (self.folder, self.folder / "outbox"):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        self.logs.mkdir()
+        self.store = self.folder / "backend.sqlite"
+        self.configuration = self.logs / "gateway.toml"
+        self.peers = Peers()
+        self._start_backend()
+        self.configure(self.collars)
+        gateway = os.environ["HUB_TEST_GATEWAY"]
+        self.gateway = gateway
+        self.daemon = Program("gateway", [gateway, "run", "--config", str(self.configuration)], self.logs)
+
+    def _start_backend(self) -> None:
+        owners = self.logs / "owners.json"
+        owners.write_text(json.dumps(OWNERS))
+        said = self.logs / "backend.out"
+        control = self.logs / "backend.control"
+        self.backend_program = Program(
+            "backend",
+            [sys.executable, "-m", "backend", "--certificate", str(AUTHORITY / "server.pem"), "--key", str(AUTHORITY / "server.key"),
+             "--database", str(self.store), "--owners", str(owners), "--control", str(control)],
+            self.logs, {"PYTHONPATH": str(CHECKOUT / "reference")})
+        with open(said, "wb") as out:
+            self.backend_program.start(stdout=out.fileno())
+        line = until(lambda: said.read_text() if said.read_text().endswith("\n") else "", 30, "the backend does not listen")
+        self.port = json.loads(line)["port"]
+        self.backend = Backend(control)
+
+    def configure(self, collars: list[Collar]) -> None:
+        """Writes the daemon's configuration; a daemon that runs reads it when it is started anew."""
+        self.collars = collars
+        owners = []
+        for owner in sorted({collar.owner for collar in collars}):
+            token = self.logs / f"{owner}.token"
+            token.touch(mode=0o600)
+            token.write_text(OWNERS[owner] + "\n")
+            owners.append(f'[[owner]]\nkey = "{owner}"\ntoken_file = "{token}"')
+        self.configuration.touch(mode=0o600)
+        self.configuration.write_text("\n".join(['indicators = "none"', *owners, *(collar.table() for collar in collars), f"""
+[uplink]
+base = "https://127.0.0.1:{self.port}"
+ca_file = "{AUTHORITY}/ca.pem"
+backoff = "1s"
+flush_interval = "3s"
+[outbox]
+directory = "{self.folder}/outbox"
+[sync]
+batch_age = "{self.batch_age}"
+[time]
+synchronised = "always"
+[control]
+socket = "{self.logs}/control.socket"
+[log]
+level = "debug"
+"""]))
+
+    # The daemon
+
+    def start(self) -> None:
+        """Returns when its outbox is open."""
+        self.daemon.start()
+        until(lambda: self.daemon.check() or self.status(), 30, self.last_words)
+
+    def start_blindly(self) -> None:
+        """Starts it and asks nothing."""
+        self.daemon.start()
+
+    def kill(self) -> None:
+        self.daemon.kill()
+
+    def stop(self) -> None:
+        """SIGTERM, and an orderly end."""
+        status = self.daemon.terminate(6)
+        if status != 0:
+            raise AssertionError(f"SIGTERM ended the daemon with {status}: {self.last_words()}")
+
+    def run(self, *words: str, seconds: float = 30) -> subprocess.CompletedProcess[str]:
+        """A command of the gateway, as an operator types it."""
+        return subprocess.run([self.gateway, *words, "--config", str(self.configuration)], text=True, capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=seconds)
+
+    def ask(self, *words: str, seconds: float = 30) -> dict[str, Any]:
+        """The JSON that a command prints; it must succeed."""
+        done = self.run(*words, "--json", seconds=seconds)
+        if done.returncode != 0:
+            raise AssertionError(f"gateway {' '.join(words)}: status {done.returncode}: {done.stdout}{done.stderr}")
+        return json.loads(done.stdout)
+
+    def status(self) -> dict[str, Any] | None:
+        """`gateway status`; None while the daemon does not answer."""
+        done = self.run("status", "--json", seconds=10)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def collar(self, serial: str) -> dict[str, Any]:
+        """What `gateway status` says of a collar."""
+        status = self.status()
+        if status is None:
+            raise AssertionError(f"the daemon does not answer: {self.last_words()}")
+        return next(each for each in status["collars"] if each["serial"] == serial)
+
+    def journal(self) -> list[str]:
+        """All that the daemon logged so far."""
+        return self.daemon.log.read_text("utf-8", "replace").splitlines()
+
+    def last_words(self, lines: int = 40) -> str:
+        return "\n".join(self.journal()[-lines:])
+
+    # The collars
+
+    def books(self, serial: str) -> dict[str, Any]:
+        return self.peers.ask(serial, query="books")
+
+    def await_linked(self, *serials: str, seconds: float = 30) -> None:
+        """Until the collars are linked, encrypted and subscribed to, and the daemon says so."""
+        waiting = set(serials or [collar.serial for collar in self.collars])
+
+        def come() -> bool:
+            status = self.status()
+            if status is not None:
+                linked = {each["serial"] for each in status["collars"] if each["state"] in ("linked", "reading")}
+                waiting.difference_update(serial for serial in set(waiting) & linked if self.books(serial)["linked"])
+            return not waiting
+
+        until(come, seconds, lambda: f"no link to {sorted(waiting)}: {self.last_words()}")
+
+    def await_delivered(self, *serials: str, seconds: float = 60) -> None:
+        """Until these collars (all, when none is named) hold nothing any more; only what has a receipt is cleared. They must not produce now."""
+        waiting = set(serials or [collar.serial for collar in self.collars])
+
+        def done() -> bool:
+            waiting.difference_update([serial for serial in waiting if self.books(serial)["held"] == 0])
+            return not waiting
+
+        until(done, seconds, lambda: f"{ {serial: self.books(serial)['held'] for serial in sorted(waiting)} } still held: {self.last_words()}", 0.25)
+
+    def account(self, *serials: str, **allowed: Any) -> list[Account]:
+        """The books of these collars (all, when none is named) against the backend's; raises with every fault found."""
+        owners = {collar.serial: collar.owner for collar in self.collars}
+        accounts = [Account.of(serial, owners[serial], self.peers, self.backend, self.store, **allowed) for serial in serials or owners]
+        faults = [f"{account.serial}: {fault}" for account in accounts for fault in account.faults]
+        audit = self.backend.lines.ask(query="audit")
+        faults += [f"{kind}: {audit[kind][:3]}" for kind in ("offered_for_another", "stored_for_two") if audit[kind]]
+        if faults:
+            raise AssertionError("\n".join(faults))
+        return accounts
+
+    def close(self) -> None:
+        """Ends what runs; the daemon's log goes to whoever booted the guest."""
+        self.daemon.terminate(6)
+        self.backend_program.terminate(5)
+        self.peers.close()
+        (EXCHANGE / f"{self.name}.gateway.log").write_bytes(self.daemon.log.read_bytes() if self.daemon.log.exists() else b"")
+
+
+def mount_disk() -> None:
+    """The guest's first disk, an ext4 file of the host."""
+    if not os.path.ismount(DISK):
+        DISK.mkdir(exist_ok=True)
+        subprocess.run(["mount", "-t", "ext4", "/dev/ubda", str(DISK)], check=True)
