@@ -18,6 +18,7 @@ from bluetooth_sockets import Management
 from household import CHECKOUT, Collar, Scene
 
 COUNT = 10_000
+BATCH = 128
 LEAST = 0.9
 
 
@@ -40,9 +41,10 @@ class Stream(Scene):
         return json.loads(done.stdout)["windows_per_second"]
 
     def speed(self, serial, skip):
-        """Windows a second from the first read to the last, pauses between reads included, without the first `skip` reads; and the reads there were."""
+        """Windows a second from the first full read to the last, pauses between reads included, without the first `skip` reads; and the reads there were.
+        What does not fill a batch at the end waits for its age."""
         transfers = self.house.peers.ask(serial, query="transfers")["transfers"]
-        counted = transfers[skip:]
+        counted = [each for each in transfers[skip:] if each["sent"] == BATCH]
         return sum(each["sent"] for each in counted) / (counted[-1]["ended"] - counted[0]["begun"]), len(transfers)
 
     def stream(self, serial, address, mtu, rate, sample, unpaced):
