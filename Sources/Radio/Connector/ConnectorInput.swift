@@ -82,6 +82,9 @@ public enum SecurityOutcome: Sendable, Hashable {
     case encrypted
     /// The keys do not fit, are missing on one side, or the pairing was refused.
     case authenticationFailed
+    /// The link ended for a reason that the kernel has no word for. It is what keys of another pairing lead to (MIC failure, 0x3D), and also what a link
+    /// that was never established (0x3E) or a peer that stopped answering (0x22) does.
+    case unexplained
     /// The link broke, or nothing came in time: this says nothing of keys.
     case linkFailed
 }

@@ -58,8 +58,8 @@ extension ConnectorMachine {
             devices[id]?.owesDisconnect = false
             return
         }
+        if case .securing = device.phase, reason == .authenticationFailure || reason == .unspecified && countDoubt(id) { return keysFailed(id, at: now) }
         switch device.phase {
-        case .securing where reason == .authenticationFailure: keysFailed(id, at: now)
         case .closing(_, let then): afterClosing(id, then, at: now)
         case .connecting, .securing, .awaitingKeys, .storing, .linked, .working, .ending: linkLost(id, at: now)
         case .unplaced, .expected, .stale, .removing, .adopting, .needsPairing, .backingOff: break

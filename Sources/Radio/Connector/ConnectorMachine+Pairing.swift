@@ -35,6 +35,7 @@ extension ConnectorMachine {
         guard let device = devices[id], let address = device.address, case .securing = device.phase else { return }
         switch outcome {
         case .encrypted:
+            devices[id]?.doubts = 0
             switch device.bond {
             case .stored: deliver(id, address, at: now)
             case .unstored: store(id, address, at: now)
@@ -43,15 +44,29 @@ extension ConnectorMachine {
             }
         case .authenticationFailed:
             keysFailed(id, at: now)
+        case .unexplained:
+            if countDoubt(id) { keysFailed(id, at: now) } else { securingFailed(id, at: now) }
         case .linkFailed:
-            devices[id]?.failures += 1
-            close(id, then: .rest, at: now)
+            securingFailed(id, at: now)
         }
+    }
+
+    private mutating func securingFailed(_ id: String, at now: BootInstant) {
+        devices[id]?.failures += 1
+        close(id, then: .rest, at: now)
     }
 
     mutating func authenticationFailed(_ address: BluetoothAddress, at now: BootInstant) {
         guard let id = device(at: address), case .securing = devices[id]?.phase else { return }
         keysFailed(id, at: now)
+    }
+
+    /// A link with stored keys ended without explanation while it was being encrypted. Once may be the air's doing; as often as makes a peer stale, or while
+    /// somebody waits for new keys, the keys are taken to be wrong.
+    mutating func countDoubt(_ id: String) -> Bool {
+        guard let device = devices[id], device.bond != .none else { return false }
+        devices[id]?.doubts = min(device.doubts + 1, settings.failureLimit)
+        return device.doubts + 1 >= settings.failureLimit || device.permittedUntil != nil
     }
 
     /// The keys do not fit, or a pairing failed. Somebody else at this address could have brought that about, so the keys are kept unless they may be made anew.

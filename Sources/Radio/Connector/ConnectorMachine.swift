@@ -73,6 +73,8 @@ public struct ConnectorMachine: Sendable {
         var parameters: ConnectionParameters?
         /// The end of a former link is still to be told by the controller.
         var owesDisconnect = false
+        /// Links in a row that ended without explanation while they were being encrypted.
+        var doubts = 0
         /// Its keys were found to be wrong or were forgotten: pairing needs permission.
         var keysLost = false
         /// It asked for security.

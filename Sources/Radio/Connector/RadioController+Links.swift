@@ -124,8 +124,12 @@ extension RadioController {
     /// What a failure to raise the security says of the keys (`bt_to_errno` of the HCI reason).
     static func outcome(of error: any Error) -> SecurityOutcome {
         guard let error = error as? BluetoothError, case .securityRefused(let cause) = error.reason else { return .linkFailed }
-        // 0x05 authentication failure, 0x06 key missing, 0x3D MIC failure (which has no errno of its own).
-        return [EACCES, EPERM, EBADE, ENOSYS].contains(cause.code) ? .authenticationFailed : .linkFailed
+        switch cause.code {
+        // 0x05 authentication failure, 0x06 key missing.
+        case EACCES, EPERM, EBADE: return .authenticationFailed
+        case ENOSYS: return .unexplained
+        default: return .linkFailed
+        }
     }
 
     // MARK: Handing over

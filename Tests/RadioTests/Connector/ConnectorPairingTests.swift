@@ -98,6 +98,50 @@ struct ConnectorPairingTests {
         #expect(!bench.actions.contains { if case .secure(_, _, true) = $0 { true } else { false } })
     }
 
+    @Test("keys are doubted when three links in a row end without explanation while they are encrypted, and not before")
+    func unexplainedEnds() {
+        var bench = bonded()
+        let ends: [ConnectorInput] = [.disconnected(address(1), .unspecified), .securityEnded(device: "A1", .unexplained)]
+        for count in 0..<2 {
+            bench.tell(.linkAccepted(address(1)))
+            bench.tell(ends[count])
+            // Told after the channel's own error, it is the end of the same link.
+            if count == 1 { bench.tell(.disconnected(address(1), .unspecified)) }
+            #expect(bench.machine.state(of: "A1") == .expected)
+        }
+        #expect(!bench.events.contains(.bondLost(device: "A1")))
+        bench.tell(.linkAccepted(address(1)))
+        bench.tell(.disconnected(address(1), .unspecified))
+        #expect(bench.events.contains(.bondLost(device: "A1")))
+        #expect(bench.machine.state(of: "A1") == .needsPairing)
+        #expect(!bench.actions.contains(.removeBond(device: "A1", address(1))))
+    }
+
+    @Test("a link that is encrypted ends all doubt of its keys")
+    func doubtEnds() {
+        var bench = bonded()
+        for _ in 0..<4 {
+            bench.tell(.linkAccepted(address(1)))
+            bench.tell(.disconnected(address(1), .unspecified))
+            bench.pass(.seconds(64))
+            bench.tell(.linkAccepted(address(1)))
+            bench.tell(.securityEnded(device: "A1", .encrypted))
+            bench.tell(.disconnected(address(1), .connectionTimeout))
+            bench.pass(.seconds(64))
+        }
+        #expect(!bench.events.contains(.bondLost(device: "A1")))
+    }
+
+    @Test("keys that are in doubt are replaced at once while somebody has opened pairing")
+    func doubtWhilePairing() {
+        var bench = bonded()
+        bench.tell(.openPairing(device: "A1"))
+        bench.tell(.linkAccepted(address(1)))
+        bench.tell(.disconnected(address(1), .unspecified))
+        bench.tell(.disconnected(address(1), .localHost))
+        #expect(bench.actions.contains(.removeBond(device: "A1", address(1))))
+    }
+
     @Test("a link that breaks while it is encrypted says nothing of keys")
     func brokenLink() {
         var bench = bonded()

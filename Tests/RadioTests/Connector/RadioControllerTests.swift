@@ -117,7 +117,7 @@ struct RadioControllerTests {
     func wrongKey() throws {
         let bench = try RadioBench([front], bonds: [bond(front)])
         try bench.start()
-        bench.transport.onRaise[address(1)] = { throw BluetoothError(.securityRefused(SystemError("connect", code: ENOSYS))) }
+        bench.transport.onRaise[address(1)] = { throw BluetoothError(.securityRefused(SystemError("connect", code: EACCES))) }
         bench.drive("A1")
         let far = try bench.transport.link(address(1))
         bench.loop.advance(by: .seconds(1))
