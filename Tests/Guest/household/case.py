@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import unittest
 
 from bluetooth_sockets import Management
@@ -15,9 +16,9 @@ class Scene(unittest.TestCase):
 
     house: Household | None = None
 
-    def keep_house(self, *collars: Collar, batch_age: str = "2s") -> Household:
-        """A household for this test, its daemon not started. Whoever else is there must not be linked by it."""
-        self.house = Household(self.id().rsplit(".", 1)[-1], list(collars), batch_age=batch_age)
+    def keep_house(self, *collars: Collar, batch_age: str = "2s", queue: str = "") -> Household:
+        """A household for this test, its daemon not started. Whoever else is there must not be linked by it. See `Household` for `queue`."""
+        self.house = Household(self.id().rsplit(".", 1)[-1], list(collars), batch_age=batch_age, queue=queue)
         self.addCleanup(self._leave, self.house)
         configured = {collar.serial for collar in collars}
         peers = self.house.peers
@@ -57,7 +58,9 @@ class Scene(unittest.TestCase):
     def run(self, result: unittest.TestResult | None = None) -> unittest.TestResult | None:
         """As always; when the test fails, what the daemon said is printed."""
         before = 0 if result is None else len(result.failures) + len(result.errors)
+        begun = time.monotonic()
         done = super().run(result)
+        print(f"-- {self._testMethodName}: {time.monotonic() - begun:.1f} s", flush=True)
         if result is not None and self.house is not None and len(result.failures) + len(result.errors) > before:
             print(f"-- the daemon's last words in {self.id()}:\n{self.house.last_words(120)}\n--", flush=True)
         return done

@@ -46,11 +46,13 @@ class Collar:
 
 @dataclass
 class Household:
-    """A backend and a daemon with a queue of their own, in a folder on the disk. `name` tells one household of a boot from the next."""
+    """A backend and a daemon with their files in a folder on the disk. `name` tells one household from the next; the daemon's queue is its own, unless
+    `queue` names the folder of one that is there already."""
 
     name: str
     collars: list[Collar]
     batch_age: str = "2s"
+    queue: str = ""
     backend_program: Program = field(init=False)
     daemon: Program = field(init=False)
 
@@ -60,9 +62,10 @@ class Household:
             make_authority.make(AUTHORITY)
         self.folder = DISK / self.name
         self.logs = Path("/run") / self.name
-        for folder in (self.folder, self.folder / "outbox"):
-            folder.mkdir(mode=0o700, exist_ok=True)
-        self.logs.mkdir()
+        self.outbox = DISK / (self.queue or f"{self.name}.outbox")
+        self.outbox.mkdir(mode=0o700, exist_ok=True)
+        for folder in (self.folder, self.logs):
+            folder.mkdir(mode=0o700)
         self.store = self.folder / "backend.sqlite"
         self.configuration = self.logs / "gateway.toml"
         self.peers = Peers()
@@ -105,7 +108,7 @@ ca_file = "{AUTHORITY}/ca.pem"
 backoff = "1s"
 flush_interval = "3s"
 [outbox]
-directory = "{self.folder}/outbox"
+directory = "{self.outbox}"
 [sync]
 batch_age = "{self.batch_age}"
 [time]
@@ -119,9 +122,15 @@ level = "debug"
     # The daemon
 
     def start(self) -> None:
-        """Returns when its outbox is open."""
+        """Returns when it answers and drives the controller."""
         self.daemon.start()
-        until(lambda: self.daemon.check() or self.status(), 30, self.last_words)
+
+        def ready() -> bool:
+            self.daemon.check()
+            status = self.status()
+            return status is not None and status["radio"]["state"] == "ready"
+
+        until(ready, 30, self.last_words)
 
     def start_blindly(self) -> None:
         """Starts it and asks nothing."""
