@@ -58,7 +58,9 @@ extension ConnectorMachine {
             devices[id]?.owesDisconnect = false
             return
         }
-        if case .securing = device.phase, reason == .authenticationFailure || reason == .unspecified && countDoubt(id) { return keysFailed(id, at: now) }
+        if case .securing = device.phase, reason == .authenticationFailure || reason == .unspecified && countDoubt(id) {
+            return keysFailed(id, isOver: true, at: now)
+        }
         switch device.phase {
         case .closing(_, let then): afterClosing(id, then, at: now)
         case .connecting, .securing, .awaitingKeys, .storing, .linked, .working, .ending: linkLost(id, at: now)
@@ -190,9 +192,12 @@ extension ConnectorMachine {
     }
 
     /// Takes the device off the list and ends its link.
-    mutating func close(_ id: String, then: Afterwards, at now: BootInstant) {
+    ///
+    /// - Parameter isOver: the link has ended already: there is none to end, and no end to wait for.
+    mutating func close(_ id: String, then: Afterwards, isOver: Bool = false, at now: BootInstant) {
         guard let address = devices[id]?.address else { return }
         linkIsDown(id, at: now)
+        guard !isOver else { return afterClosing(id, then, at: now) }
         devices[id]?.phase = .closing(until: now + settings.closingLimit, then: then)
         output.append(.disconnect(address))
     }

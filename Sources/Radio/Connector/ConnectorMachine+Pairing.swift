@@ -70,13 +70,15 @@ extension ConnectorMachine {
     }
 
     /// The keys do not fit, or a pairing failed. Somebody else at this address could have brought that about, so the keys are kept unless they may be made anew.
-    mutating func keysFailed(_ id: String, at now: BootInstant) {
+    ///
+    /// - Parameter isOver: the link has ended with it.
+    mutating func keysFailed(_ id: String, isOver: Bool = false, at now: BootInstant) {
         guard let device = devices[id] else { return }
         devices[id]?.failures += 1
         if device.bond == .none { tell(.pairingFailed(device: id)) } else { bondIsLost(id) }
-        guard mayPair(device) else { return close(id, then: .needsPairing, at: now) }
-        if device.bond != .none { return close(id, then: .removeBond, at: now) }
-        close(id, then: .pause(device.permittedUntil == nil ? settings.flapPauseLimit : settings.pairingPause), at: now)
+        guard mayPair(device) else { return close(id, then: .needsPairing, isOver: isOver, at: now) }
+        if device.bond != .none { return close(id, then: .removeBond, isOver: isOver, at: now) }
+        close(id, then: .pause(device.permittedUntil == nil ? settings.flapPauseLimit : settings.pairingPause), isOver: isOver, at: now)
     }
 
     mutating func bondIsLost(_ id: String) {
