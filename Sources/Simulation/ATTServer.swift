@@ -54,6 +54,18 @@ public struct ATTServer: Sendable {
         if let index = table.index(of: handle) { table.setValue(value, at: index) }
     }
 
+    /// Serves other attributes from now on, as after an update of the firmware that the link has outlived.
+    ///
+    /// - Parameter kept: the value handles whose client configurations stay; others begin anew.
+    public mutating func replaceTable(_ new: GATTTable, keepingConfigurationsOf kept: Set<UInt16>) {
+        let former = table
+        table = new
+        for (index, attribute) in new.attributes.enumerated() {
+            guard case .configuration(of: let handle, _) = attribute.role, kept.contains(handle), let place = former.index(of: attribute.handle) else { continue }
+            table.setValue(former.attributes[place].value, at: index)
+        }
+    }
+
     /// A Handle Value Notification, cut to what the MTU takes; `nil` when the client has not subscribed.
     public func notification(_ value: [UInt8], of handle: UInt16) -> [UInt8]? {
         guard isSubscribed(handle) else { return nil }

@@ -33,25 +33,54 @@ public struct CollarTable: Sendable {
     public let controlPoint: UInt16
     /// Value handle of the Battery Level.
     public let battery: UInt16
+    /// Value handle of Service Changed; `nil` without the GATT service.
+    public let serviceChanged: UInt16?
 
-    public init(serial: String, firmware: String, uuids: CollarUUIDs = .reference) {
+    /// What the collar has of the GATT service (Core, Vol 3, Part G, 7).
+    public enum GenericAttribute: Sendable, Hashable {
+        /// It has none.
+        case none
+        /// Service Changed.
+        case serviceChanged
+        /// Service Changed, Client Supported Features and Database Hash.
+        case caching
+    }
+
+    /// - Parameters:
+    ///   - hardware: the Hardware Revision String, which most collars lack.
+    ///   - profileHandle: where the collar's own service begins, 0x0030 or behind it.
+    public init(
+        serial: String, firmware: String, hardware: String? = nil, uuids: CollarUUIDs = .reference, genericAttribute: GenericAttribute = .serviceChanged,
+        profileHandle: UInt16 = 0x0030
+    ) {
         var table = GATTTable()
         table.addService(BluetoothUUID(0x1800))
         table.addCharacteristic(BluetoothUUID(0x2A00), .read, value: Array("Collar".utf8))
         table.addCharacteristic(BluetoothUUID(0x2A01), .read, value: [0, 0])
-        table.addService(BluetoothUUID(0x1801))
-        table.addCharacteristic(BluetoothUUID(0x2A05), .indicate)
+        if genericAttribute == .none {
+            serviceChanged = nil
+        } else {
+            table.addService(BluetoothUUID(0x1801))
+            serviceChanged = table.addCharacteristic(BluetoothUUID(0x2A05), .indicate)
+        }
+        var hash: UInt16?
+        if genericAttribute == .caching {
+            table.addCharacteristic(BluetoothUUID(0x2B29), [.read, .write], value: [0], write: .open)
+            hash = table.addCharacteristic(BluetoothUUID(0x2B2A), .read, value: [UInt8](repeating: 0, count: 16))
+        }
         table.addService(BluetoothUUID(0x180A), at: 0x0010)
         table.addCharacteristic(BluetoothUUID(0x2A25), .read, value: Array(serial.utf8))
         table.addCharacteristic(BluetoothUUID(0x2A26), .read, value: Array(firmware.utf8))
+        if let hardware { table.addCharacteristic(BluetoothUUID(0x2A27), .read, value: Array(hardware.utf8)) }
         table.addService(BluetoothUUID(0x180F), at: 0x0020)
         battery = table.addCharacteristic(BluetoothUUID(0x2A19), [.read, .notify], value: [100])
-        table.addService(uuids.service, at: 0x0030)
+        table.addService(uuids.service, at: profileHandle)
         betaMetrics = table.addCharacteristic(uuids.betaMetrics, [.read, .notify], value: [UInt8](repeating: 0, count: 20), description: "Beta Metrics")
         let windows = table.addCharacteristic(uuids.rawWindows, .notify, subscribe: .encrypted, description: "Raw Windows")
         rawWindows = windows
         controlPoint = table.addCharacteristic(
             uuids.controlPoint, [.write, .indicate], write: .encrypted, subscribe: .encrypted, requestsAfter: [windows])
+        if let hash, let index = table.index(of: hash) { table.setValue(table.databaseHash, at: index) }
         self.table = table
     }
 }

@@ -1,3 +1,5 @@
+import Platform
+
 /// The attributes of a server in the order of their handles.
 public struct GATTTable: Sendable {
     /// What a client must be, to be let in.
@@ -76,6 +78,20 @@ public struct GATTTable: Sendable {
             add(.clientConfiguration, [0, 0], read: .open, write: subscribe, role: .configuration(of: handle, allowed: allowed))
         }
         return handle
+    }
+
+    /// The Database Hash as it is read, least significant octet first (Core, Vol 3, Part G, 7.3.1).
+    var databaseHash: [UInt8] {
+        var message: [UInt8] = []
+        for attribute in attributes {
+            let isDeclaration = [.primaryService, .secondaryService, .characteristic].contains(attribute.type)
+            guard isDeclaration || [.userDescription, .clientConfiguration].contains(attribute.type) else { continue }
+            message.append(littleEndian: attribute.handle)
+            message += attribute.type.bytes
+            // Of a descriptor its place counts, not what is written to it.
+            if isDeclaration { message += attribute.value }
+        }
+        return AESCMAC.tag(key: [UInt8](repeating: 0, count: 16), message: message).reversed()
     }
 
     /// The position of a handle among the attributes.

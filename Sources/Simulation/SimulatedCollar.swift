@@ -7,6 +7,7 @@ public struct CollarConfiguration: Sendable {
     /// Firmware revision in Device Information.
     public var firmware = "1.0.0"
     public var uuids = CollarUUIDs.reference
+    public var genericAttribute = CollarTable.GenericAttribute.serviceChanged
     /// Decides samples' noise, identities and faults.
     public var seed: UInt64
     /// Windows held at the start, one for each second before it.
@@ -89,7 +90,7 @@ public actor SimulatedCollar {
     public init(_ configuration: CollarConfiguration, recording: Recording, loop: any EventLoop) {
         self.loop = loop
         self.configuration = configuration
-        handles = CollarTable(serial: configuration.serial, firmware: configuration.firmware, uuids: configuration.uuids)
+        handles = CollarTable(serial: configuration.serial, firmware: configuration.firmware, uuids: configuration.uuids, genericAttribute: configuration.genericAttribute)
         var dice = FaultDice(seed: configuration.seed)
         channel = WindowChannel(faults: configuration.faults)
         let faults = configuration.faults

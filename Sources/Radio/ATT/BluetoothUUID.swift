@@ -112,6 +112,8 @@ extension BluetoothUUID {
     public static let clientCharacteristicConfiguration = uuid16(0x2902)
     /// «Characteristic Extended Properties», the descriptor that says whether reliable writes are taken (Core Vol 3 Part G 3.3.3.1).
     public static let characteristicExtendedProperties = uuid16(0x2900)
+    /// «Generic Attribute», the service that tells of the database itself (Core Vol 3 Part G 7).
+    public static let genericAttribute = uuid16(0x1801)
     /// «Service Changed» (Core Vol 3 Part G 7.1).
     public static let serviceChanged = uuid16(0x2A05)
     /// «Client Supported Features» (Core Vol 3 Part G 7.2).

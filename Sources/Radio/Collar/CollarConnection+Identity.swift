@@ -1,19 +1,16 @@
 /// Who the collar is: Device Information and Battery, as the peer has them.
 extension CollarConnection {
-    private static let deviceInformation = BluetoothUUID.uuid16(0x180A)
+    static let deviceInformation = BluetoothUUID.uuid16(0x180A)
     private static let serialNumber = BluetoothUUID.uuid16(0x2A25)
     private static let firmwareRevision = BluetoothUUID.uuid16(0x2A26)
-    private static let batteryService = BluetoothUUID.uuid16(0x180F)
+    static let batteryService = BluetoothUUID.uuid16(0x180F)
     private static let batteryLevel = BluetoothUUID.uuid16(0x2A19)
 
     /// Reads who the collar is.
     ///
     /// - Throws: `.noSerialNumber` when it does not say; what the client throws when the link breaks. All else may be absent.
-    func identify(with client: GATTClient) async throws -> CollarIdentity {
-        var characteristics: [GATTCharacteristic] = []
-        for service in try await client.discoverPrimaryServices(Self.deviceInformation) {
-            characteristics += try await client.discoverCharacteristics(of: service)
-        }
+    func identify(in database: GATTDatabase) async throws -> CollarIdentity {
+        let characteristics = Self.characteristics(of: Self.deviceInformation, in: database)
         guard let serialNumber = characteristics.first(where: { $0.uuid == Self.serialNumber }) else {
             throw CollarError(.noSerialNumber, "no Serial Number String in Device Information")
         }
@@ -23,19 +20,22 @@ extension CollarConnection {
         }
         var firmware: String?
         if let revision = characteristics.first(where: { $0.uuid == Self.firmwareRevision }) {
-            firmware = Self.text(try await readIfAllowed(revision, client) ?? [])
+            firmware = Self.text(try await readIfAllowed(revision) ?? [])
         }
         var battery: UInt8?
-        if let service = try await client.discoverPrimaryServices(Self.batteryService).first,
-           let level = try await client.discoverCharacteristics(of: service).first(where: { $0.uuid == Self.batteryLevel }),
-           let value = try await readIfAllowed(level, client), value.count == 1, value[0] <= 100 {
+        if let level = Self.characteristics(of: Self.batteryService, in: database).first(where: { $0.uuid == Self.batteryLevel }),
+           let value = try await readIfAllowed(level), value.count == 1, value[0] <= 100 {
             battery = value[0]
         }
         return CollarIdentity(serial: serial, firmware: firmware, battery: battery)
     }
 
+    private static func characteristics(of service: BluetoothUUID, in database: GATTDatabase) -> [GATTCharacteristic] {
+        database.services(service).filter(\.isPrimary).flatMap(\.characteristics).map(\.characteristic)
+    }
+
     /// What the peer may refuse without being any less a collar; a broken link is thrown.
-    private func readIfAllowed(_ characteristic: GATTCharacteristic, _ client: GATTClient) async throws -> [UInt8]? {
+    private func readIfAllowed(_ characteristic: GATTCharacteristic) async throws -> [UInt8]? {
         do { return try await client.read(characteristic.valueHandle) } catch let error as GATTError where error.attCode != nil { return nil }
     }
 

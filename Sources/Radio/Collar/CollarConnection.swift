@@ -31,7 +31,18 @@ public actor CollarConnection {
     let timing: CollarTiming
     let onEvent: @Sendable (CollarEvent) -> Void
     let profile: CollarProfile
-    private(set) var phase = Phase.idle
+    var phase = Phase.idle
+
+    // Attributes.
+    let cache: GATTDatabaseCache?
+    let onDatabase: (@Sendable (GATTDatabaseCache) -> Void)?
+    /// The database as it became on this link, when it has changed.
+    var changedDatabase: GATTDatabase?
+    /// Those in use.
+    var attributes: Attributes?
+    var isSubscribing = false
+    /// The database has changed around the attributes in use: the collar may have forgotten who subscribed them.
+    var subscriptionsAreInDoubt = false
 
     // Requests.
     var control = ControlPointMachine()
@@ -51,22 +62,28 @@ public actor CollarConnection {
 
     /// - Parameters:
     ///   - client: the attribute client of the link, not started yet, on the same loop.
+    ///   - cache: the collar's database from an earlier link, if it is bonded and one was kept. While the collar has the same, nothing is discovered.
+    ///   - onDatabase: called on the loop's thread with a database that was discovered and is worth keeping for the next link; not with `cache` itself.
+    ///     `nil` when nobody keeps it: then only what the profile needs is discovered.
     ///   - onEvent: called on the loop's thread, in the order of the wire.
     public init(
-        client: GATTClient, profile: CollarProfile, loop: any EventLoop, timing: CollarTiming = .init(),
-        onEvent: @escaping @Sendable (CollarEvent) -> Void
+        client: GATTClient, profile: CollarProfile, loop: any EventLoop, timing: CollarTiming = .init(), cache: GATTDatabaseCache? = nil,
+        onDatabase: (@Sendable (GATTDatabaseCache) -> Void)? = nil, onEvent: @escaping @Sendable (CollarEvent) -> Void
     ) {
         self.client = client
         self.profile = profile
         self.loop = loop
         self.timing = timing
+        self.cache = cache
+        self.onDatabase = onDatabase
         self.onEvent = onEvent
     }
 
     // MARK: Opening and closing
 
-    /// Starts the client, exchanges the MTU, discovers the profile, reads who the collar is, and subscribes: Control Point, Raw Windows, and last the
-    /// heartbeat, so that whoever hears one can use the rest.
+    /// Starts the client, exchanges the MTU, makes the database known, reads who the collar is, and subscribes: Control Point, Raw Windows, and last the
+    /// heartbeat, so that whoever hears one can use the rest. A database that changes afterwards is followed while the profile's attributes stay what they
+    /// are; when one of them does not, the connection ends with `.databaseChanged`, and the next link discovers them.
     ///
     /// - Throws: `CollarError`; the connection is closed then.
     public func open() async throws(CollarError) -> CollarIdentity {
@@ -93,44 +110,18 @@ public actor CollarConnection {
             self?.assumeIsolated { $0.end(CollarError(closure: closure)) }
         }
         _ = try await client.exchangeMTU()
-        guard let service = try await client.discoverPrimaryServices(profile.service).first else {
-            throw CollarError(.notACollar, "no service \(profile.service)")
-        }
-        let characteristics = try await client.discoverCharacteristics(of: service)
-        let heartbeat = try Self.find(profile.heartbeat, "Beta Metrics", in: characteristics)
-        let windows = try Self.find(profile.windows, "Raw Windows", in: characteristics)
-        let control = try Self.find(profile.control, "Control Point", in: characteristics)
-        let identity = try await identify(with: client)
-
-        try await client.subscribe(to: control, as: .indications) { [weak self] update in
-            self?.assumeIsolated { $0.controlIndicated(update) }
-        }
-        try await client.subscribe(to: windows, as: .notifications) { [weak self] update in
-            self?.assumeIsolated { $0.windowNotified(update.value) }
-        }
-        try checkNotClosed()
-        expect(.heartbeat, within: timing.silence)
-        // From here on heartbeats come, and the hub may act on one before `open` has returned to it.
-        phase = .open(Handles(heartbeat: heartbeat.valueHandle, control: control.valueHandle))
-        try await client.subscribe(to: heartbeat, as: .notifications) { [weak self] update in
-            self?.assumeIsolated { $0.heartbeatNotified(update.value) }
-        }
+        let database = try await openDatabase()
+        let attributes = try Attributes(in: database, profile)
+        self.attributes = attributes
+        let identity = try await identify(in: database)
+        try await subscribe(attributes)
         await client.subscriptionsComplete()
         try checkNotClosed()
         return identity
     }
 
-    private func checkNotClosed() throws(CollarError) {
+    func checkNotClosed() throws(CollarError) {
         if case .closed(let error) = phase { throw error }
-    }
-
-    private static func find(
-        _ uuid: BluetoothUUID, _ name: String, in characteristics: [GATTCharacteristic]
-    ) throws(CollarError) -> GATTCharacteristic {
-        guard let found = characteristics.first(where: { $0.uuid == uuid }) else {
-            throw CollarError(.notACollar, "no characteristic \(name) (\(uuid))")
-        }
-        return found
     }
 
     /// The connection is over: whatever waits for the collar ends with this error. Only the first reason counts.

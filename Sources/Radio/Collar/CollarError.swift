@@ -38,6 +38,8 @@ public struct CollarError: Error, Sendable, Hashable, CustomStringConvertible {
         case attributeFailed = "collar-attribute-failed"
         /// The collar has forgotten the subscriptions (ATT error 0xFD).
         case notSubscribed = "collar-not-subscribed"
+        /// The collar's attributes have changed while they were in use: its firmware was updated, or rearranges them.
+        case databaseChanged = "collar-database-changed"
         /// The link is gone.
         case linkClosed = "collar-link-closed"
         /// The task that asked was cancelled.
@@ -69,6 +71,7 @@ public struct CollarError: Error, Sendable, Hashable, CustomStringConvertible {
             "nothing; the hub connects and reads again; if it comes back, look at distance, battery and interference"
         case .stopped, .cancelled: "nothing; the rest is read later"
         case .attributeFailed: "check the pairing and the security configured for this collar"
+        case .databaseChanged: "nothing; the hub connects again and discovers the collar anew; if it comes back, report it with the firmware revision"
         case .notSubscribed: "nothing; the hub subscribes again on the next link"
         case .notOpen: "nothing; the hub opens a connection before it uses it"
         }
@@ -95,7 +98,9 @@ extension CollarError {
                 self.init(.notACollar, "\(error)")
             case .notStarted, .alreadyStarted:
                 self.init(.notOpen, "\(error)")
-            case .att, .securityNotRaised, .databaseChanged, .databaseUnstable, .doesNotFit, .valueTooLong, .changedOnTheWay, .tooFewHandles,
+            case .databaseChanged, .databaseUnstable:
+                self.init(.databaseChanged, "\(error)")
+            case .att, .securityNotRaised, .doesNotFit, .valueTooLong, .changedOnTheWay, .tooFewHandles,
                  .unreadableCache, .sendQueueFull, .procedureInProgress, .noIndication, .implausible:
                 self.init(.attributeFailed, "\(error)")
             }

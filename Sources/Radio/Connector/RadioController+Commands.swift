@@ -71,6 +71,9 @@ extension RadioController {
     /// The address under which a device is waited for; `nil` before one was adopted.
     public func address(of device: String) -> BluetoothAddress? { machine.address(of: device) }
 
+    /// The identity address of the controller whose bonds are in use; `nil` before one was ready.
+    public var bondedController: BluetoothAddress? { bonded }
+
     /// Whether a device's keys are stored.
     public func isBonded(_ device: String) -> Bool { machine.isBonded(device) }
 

@@ -14,15 +14,23 @@ extension GATTClient {
     ///
     /// - Parameters:
     ///   - cache: of a bonded peer, from an earlier link.
+    ///   - services: the primary services that the caller needs, when it needs no others. A database that is not kept is discovered in these and in the GATT
+    ///     service alone, without included services and without descriptors that configure nothing; it has no hash then. `nil`: everything is always discovered.
+    ///   - isKept: whether the caller keeps a database that has a hash for later links. One without is never kept.
     ///   - onChange: called on the loop with each new database after the first. Subscriptions in the changed range are to be made again.
     /// - Throws: `GATTError`, or `CancellationError`.
-    public func openDatabase(_ cache: GATTDatabaseCache? = nil, onChange: @escaping @Sendable (GATTDatabase) -> Void = { _ in }) async throws -> GATTDatabase {
-        let hash = try await readDatabaseHash()
+    public func openDatabase(
+        _ cache: GATTDatabaseCache? = nil, needing services: Set<BluetoothUUID>? = nil, isKept: Bool = true,
+        onChange: @escaping @Sendable (GATTDatabase) -> Void = { _ in }
+    ) async throws -> GATTDatabase {
+        let hash = try await offeredHash()
         let isCached = hash != nil && cache?.database.hash == hash
         if let cache, isCached {
+            needed = nil
             database = cache.database
         } else {
-            database = GATTDatabase(hash: hash, services: try await walk(.everything))
+            needed = hash == nil || !isKept ? services?.union([.genericAttribute]) : nil
+            database = GATTDatabase(hash: needed == nil ? hash : nil, services: try await walk(.everything, needed))
         }
         onDatabaseChange = onChange
         try await watchServiceChanged()
@@ -41,7 +49,7 @@ extension GATTClient {
     ///
     /// - Throws: `GATTError`, or `CancellationError`.
     public func discoverDatabase() async throws -> GATTDatabase {
-        let found = GATTDatabase(hash: nil, services: try await walk(.everything))
+        let found = GATTDatabase(hash: nil, services: try await walk(.everything, nil))
         database = found
         return found
     }
@@ -63,21 +71,29 @@ extension GATTClient {
         }
     }
 
-    private func walk(_ range: ATTHandleRange) async throws -> [GATTDatabase.Service] {
-        let primary = try await discover(ServicesPage(type: .primaryService), in: range).map { ($0, true) }
-        let secondary = try await secondaryServices(in: range).map { ($0, false) }
-        let found = primary + secondary
+    /// A peer that refuses its hash, or answers with none that can be one, is none the less usable.
+    private func offeredHash() async throws -> [UInt8]? {
+        do { return try await readDatabaseHash() } catch let error as GATTError where !error.endsBearer { return nil }
+    }
+
+    /// - Parameter needed: the primary services that are discovered, and no more of them than using them takes; `nil` for everything.
+    private func walk(_ range: ATTHandleRange, _ needed: Set<BluetoothUUID>?) async throws -> [GATTDatabase.Service] {
+        let primary = try await discover(ServicesPage(type: .primaryService), in: range).filter { needed?.contains($0.uuid) ?? true }
+        let secondary = needed == nil ? try await secondaryServices(in: range) : []
+        let found = primary.map { ($0, true) } + secondary.map { ($0, false) }
         var included: [[GATTIncludedService]] = []
         for (service, _) in found {
             // A service that is its declaration alone has no room for more.
-            included.append(service.startHandle == service.endHandle ? [] : try await discoverIncludedServices(of: service))
+            let isBare = needed != nil || service.startHandle == service.endHandle
+            included.append(isBare ? [] : try await discoverIncludedServices(of: service))
         }
         var services: [GATTDatabase.Service] = []
         for (position, (service, isPrimary)) in found.enumerated() {
             var characteristics: [GATTDatabase.Characteristic] = []
             if service.startHandle != service.endHandle {
                 for characteristic in try await discoverCharacteristics(of: service) {
-                    let descriptors = try await discoverDescriptors(of: characteristic)
+                    let isBare = needed != nil && characteristic.properties.isDisjoint(with: [.notify, .indicate])
+                    let descriptors = isBare ? [] : try await discoverDescriptors(of: characteristic)
                     characteristics.append(GATTDatabase.Characteristic(characteristic, descriptors: descriptors))
                 }
             }
@@ -182,7 +198,7 @@ extension GATTClient {
         let hash = try await readDatabaseHash()
         if let hash, hash == known.hash { return }
         let wide = known.widened(range)
-        database = known.replacing(wide, by: try await walk(wide), hash: hash)
+        database = known.replacing(wide, by: try await walk(wide, needed), hash: needed == nil ? hash : nil)
     }
 
     /// Whether a PDU names a handle that may mean something else now.

@@ -49,6 +49,8 @@ public actor GATTClient {
     var configurations: [AttributeHandle: AttributeHandle] = [:]
     /// The database as it was discovered last, when it was.
     public internal(set) var database: GATTDatabase?
+    /// The services that the database is discovered in; `nil` for all.
+    var needed: Set<BluetoothUUID>?
     /// Where the database has changed since, until it is discovered again.
     var changed: ATTHandleRange?
     /// What of that is still to be asked for.

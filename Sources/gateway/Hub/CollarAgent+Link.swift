@@ -44,6 +44,9 @@ extension CollarAgent {
 
     /// Sets a link up and stays with it until it ends.
     private func hold(_ link: consuming Link) async throws {
+        await takeDatabase()
+        // Whoever stopped the agent meanwhile has found no link to close.
+        try Task.checkCancellation()
         enter(.linking)
         report.awaySince = nil
         linkIsOver = false
@@ -64,7 +67,11 @@ extension CollarAgent {
         }
         let client = try GATTClient(link: link, loop: services.loop, raiseSecurity: address == nil ? nil : raiseSecurity)
         if !probes.isEmpty { return await probe(client, address: address) }
-        let connection = CollarConnection(client: client, profile: profile, loop: services.loop) { [weak self] event in
+        let onDatabase: @Sendable (GATTDatabaseCache) -> Void = { [weak self] found in self?.assumeIsolated { $0.discovered(found) } }
+        let connection = CollarConnection(
+            client: client, profile: profile, loop: services.loop, cache: database.isInUse ? database.kept?.cache : nil,
+            onDatabase: database.kept == nil ? nil : onDatabase
+        ) { [weak self] event in
             self?.assumeIsolated { $0.received(event) }
         }
         current = connection
@@ -74,6 +81,7 @@ extension CollarAgent {
                 // Another collar answers at this address: its windows belong to somebody else.
                 services.log(.error, .deviceRefused, "\(device.name): the collar at its address has serial number \(identity.serial), not \(device.serial)",
                              LogField("DEVICE", device.serial))
+                doubtDatabase(CollarError(.noSerialNumber, "found \(identity.serial)"))
                 report.lastError = "serial-mismatch: found \(identity.serial)"
                 await connection.close()
                 return
@@ -88,6 +96,9 @@ extension CollarAgent {
         await source.linkWorks()
         guard !linkIsOver else { return }
         self.connection = connection
+        // Without what was kept it went well, or has gone well with it.
+        database.isDoubted = false
+        services.loop.spawn { await self.storeDatabase() }
         clockChecked = false
         givenUp = nil
         busySince = nil
@@ -112,7 +123,8 @@ extension CollarAgent {
             note(error)
         case .silent:
             services.log(.warning, .deviceFault, "\(device.name): no heartbeat on a link that is up; the link is given up", LogField("DEVICE", device.serial))
-        case .closed:
+        case .closed(let error):
+            doubtDatabase(error)
             linkIsOver = true
             linkEnded?.resume()
             linkEnded = nil

@@ -27,6 +27,8 @@ actor CollarAgent {
         let isDraining: @Sendable () async -> Bool
         /// The most windows that the owner's backend takes in one request.
         let batchLimit: @Sendable (_ owner: String) async -> Int
+        /// Where the collar's database is kept between links; `nil` for one that has no bond by its nature.
+        let databases: DatabaseShelf?
         let onEvent: @Sendable (Event) -> Void
     }
 
@@ -56,6 +58,8 @@ actor CollarAgent {
     var linkIsOver = false
     /// The link has the parameters of a catch-up.
     var isStreaming = false
+    /// What is known of the collar's database on this link.
+    var database = LinkDatabase()
     /// Who wants the device to be looked at from end to end on the next link.
     var probes: [ProbeWaiter] = []
     /// Links in a row that brought nothing.
@@ -136,6 +140,7 @@ actor CollarAgent {
                 report.lastError = refusedClear
             } catch let error as CollarError {
                 note(error)
+                doubtDatabase(error)
                 // Busy passes by itself, or with the link. After anything else the state of the link is uncertain: a new one reconciles.
                 if error.code != .busy || isBusyForLong() { await connection.close() }
             } catch {

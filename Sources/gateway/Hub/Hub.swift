@@ -216,7 +216,8 @@ actor Hub {
             let services = CollarAgent.Services(
                 loop: parts.loop, store: store, places: broker, wallClock: parts.wallClock, log: parts.log,
                 isDraining: { [weak self] in await self?.isDraining(collar.owner) ?? false },
-                batchLimit: { [weak self] owner in await self?.batchLimit(owner) ?? OutboxSettings.windowLimit }
+                batchLimit: { [weak self] owner in await self?.batchLimit(owner) ?? OutboxSettings.windowLimit },
+                databases: collar.isOnAir ? radio?.shelf(of: collar.serial) : nil
             ) { [weak self] event in self?.assumeIsolated { $0.heard(event) } }
             let source: any LinkSource = collar.isOnAir ? radio?.links(of: collar.serial) ?? NoLinks(loop: parts.loop) : try parts.links(collar)
             agents[collar.serial] = CollarAgent(

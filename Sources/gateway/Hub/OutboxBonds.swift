@@ -13,13 +13,25 @@ struct OutboxBonds: BondStore {
         return devices.compactMap { device in
             let learned = adopted[device.id].map { BluetoothAddress($0) }
             guard let address = learned ?? device.address else { return nil }
-            let keys = stored.first { $0.device == device.id && $0.id.controller == controller && BluetoothAddress($0.id.peer) == address }
+            let keys = Self.find(device.id, at: address, with: controller, in: stored)
             // Where nothing is kept but what the configuration says there is nothing to tell.
             guard keys != nil || learned != nil else { return nil }
             return Radio.Bond(
                 device: device.id, address: address, longTermKeys: keys?.longTermKeys.compactMap { LongTermKey($0, of: address) } ?? [],
                 identityResolvingKey: keys?.identityResolvingKey.flatMap { IdentityResolvingKey(address: address, value: $0.octets) })
         }
+    }
+
+    /// The bond that is in use between a device and a controller; `nil` when there is none.
+    func current(_ device: String, with controller: BluetoothAddress) async throws -> BondID? {
+        let (stored, adopted) = try await store.bonds()
+        let configured = devices.first { $0.id == device }?.address
+        guard let address = adopted[device].map({ BluetoothAddress($0) }) ?? configured, let controller = IdentityAddress(controller) else { return nil }
+        return Self.find(device, at: address, with: controller, in: stored)?.id
+    }
+
+    private static func find(_ device: String, at address: BluetoothAddress, with controller: IdentityAddress, in stored: [StoredBond]) -> StoredBond? {
+        stored.first { $0.device == device && $0.id.controller == controller && BluetoothAddress($0.id.peer) == address }
     }
 
     func store(_ bond: Radio.Bond, with controller: BluetoothAddress) async throws {

@@ -116,6 +116,11 @@ actor StoreKeeper {
         try await guarded { (try await $0.bonds(), try await $0.adoptedAddresses()) }
     }
 
+    /// What was discovered of a bonded device; `nil` when nothing is stored that can be used.
+    func attributeCache(of bond: BondID) async throws -> AttributeCache? {
+        try await guarded { try await $0.attributeCache(of: bond) }
+    }
+
     /// The rejected windows that are kept, oldest first.
     func evidence() async throws -> [EvidenceRecord] {
         try await guarded { try await $0.evidence() }

@@ -12,8 +12,8 @@ struct CollarConnectionTests {
         try CollarFixture.run { fixture in
             let identity = try await fixture.connection.open()
             #expect(identity == CollarIdentity(serial: "C-1042", firmware: "2.1", battery: 100))
-            let handles = fixture.collar.handles
-            #expect(await fixture.collar.subscriptions == [handles.controlPoint, handles.rawWindows, handles.betaMetrics])
+            let handles = await fixture.collar.handles
+            #expect(await fixture.collar.subscriptions == [handles.serviceChanged, handles.controlPoint, handles.rawWindows, handles.betaMetrics])
             #expect(await fixture.collar.mtu == 517)
         }
     }
@@ -299,7 +299,7 @@ struct CollarConnectionTests {
     @Test("a collar that has forgotten the subscriptions is told by its own code, and the read ends")
     func notSubscribed() throws {
         try CollarFixture.open { fixture in
-            let control = fixture.collar.handles.controlPoint
+            let control = await fixture.collar.handles.controlPoint
             await fixture.collar.intercept { pdu in pdu.first == 0x12 ? [0x01, 0x12, UInt8(control & 0xFF), UInt8(control >> 8), 0xFD] : nil }
             let read = try await fixture.connection.read(log: 7, first: 0, count: 9)
             #expect(interruption(read.end) == .notSubscribed)

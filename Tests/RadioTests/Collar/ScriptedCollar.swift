@@ -22,7 +22,9 @@ actor ScriptedCollar {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     let loop: VirtualLoop
-    let handles: CollarTable
+    private(set) var handles: CollarTable
+    /// What came from the hub.
+    private(set) var pdus: [[UInt8]] = []
     private var descriptor: Descriptor?
     private var server: ATTServer
     private let script: Script
@@ -87,6 +89,24 @@ actor ScriptedCollar {
         if let pdu = server.notification(value ?? metrics, of: handles.betaMetrics) { send(pdu) }
     }
 
+    /// Serves other attributes from now on, and forgets who subscribed them unless told otherwise, but for Service Changed.
+    func change(to table: CollarTable, keepingSubscriptions: Bool = false) {
+        let profile = keepingSubscriptions ? [table.betaMetrics, table.rawWindows, table.controlPoint] : []
+        server.replaceTable(table.table, keepingConfigurationsOf: Set(profile + [table.serviceChanged].compactMap { $0 }))
+        handles = table
+        server.setValue(metrics, of: table.betaMetrics)
+    }
+
+    /// Says that the attributes in a range have changed.
+    func tellChange(from first: UInt16, to last: UInt16) {
+        guard let handle = handles.serviceChanged else { return }
+        let range = [first, last].flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }
+        if let pdu = server.indicate(range, of: handle) { send(pdu) }
+    }
+
+    /// Whether all of the profile is subscribed to.
+    var isSubscribedWhole: Bool { [handles.betaMetrics, handles.rawWindows, handles.controlPoint].allSatisfy(server.isSubscribed) }
+
     /// Stops heartbeats.
     func fallSilent() { beats = false }
 
@@ -115,6 +135,7 @@ actor ScriptedCollar {
                 hungUpAt = loop.now
                 return hangUp()
             }
+            pdus.append(pdu)
             if let response = intercept?(pdu) {
                 if !response.isEmpty { send(response) }
                 continue
@@ -160,13 +181,15 @@ struct CollarFixture: Sendable {
     let collar: ScriptedCollar
     let connection: CollarConnection
     let events: EventRecorder<CollarEvent>
+    /// What the connection gave to keep.
+    let databases: EventRecorder<GATTDatabaseCache>
 
     /// Runs a test from a link that is up to the end of `body`.
     ///
     /// - Parameter script: what the collar does about a request to its control point, after the write's response.
     static func run<Value: Sendable>(
         mtu: UInt16 = 517, beats: Bool = true, encrypted: Bool = true, table: CollarTable = CollarTable(serial: "C-1042", firmware: "2.1"),
-        profile: CollarProfile = CollarProfile(), script: @escaping ScriptedCollar.Script = { _, _ in },
+        profile: CollarProfile = CollarProfile(), cache: GATTDatabaseCache? = nil, isKept: Bool = false, script: @escaping ScriptedCollar.Script = { _, _ in },
         _ body: @escaping @Sendable (CollarFixture) async throws -> Value
     ) throws -> Value {
         let loop = VirtualLoop()
@@ -175,8 +198,13 @@ struct CollarFixture: Sendable {
             let collar = ScriptedCollar(Descriptor(owning: far), loop: loop, mtu: mtu, table: table, encrypted: encrypted, script: script)
             try await collar.start(beats: beats)
             let events = EventRecorder<CollarEvent>()
-            let connection = CollarConnection(client: GATTClient(descriptor: Descriptor(owning: near), loop: loop), profile: profile, loop: loop) { events.note($0) }
-            let value = try await body(CollarFixture(loop: loop, collar: collar, connection: connection, events: events))
+            let databases = EventRecorder<GATTDatabaseCache>()
+            let onDatabase: @Sendable (GATTDatabaseCache) -> Void = { databases.note($0) }
+            let connection = CollarConnection(
+                client: GATTClient(descriptor: Descriptor(owning: near), loop: loop), profile: profile, loop: loop, cache: cache,
+                onDatabase: isKept ? onDatabase : nil
+            ) { events.note($0) }
+            let value = try await body(CollarFixture(loop: loop, collar: collar, connection: connection, events: events, databases: databases))
             await connection.close()
             await collar.hangUp()
             return value
