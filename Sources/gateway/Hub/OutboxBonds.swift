@@ -36,24 +36,35 @@ struct OutboxBonds: BondStore {
 
     func store(_ bond: Radio.Bond, with controller: BluetoothAddress) async throws {
         guard let peer = IdentityAddress(bond.address), let own = IdentityAddress(controller) else { throw BondRefused(what: "\(bond.address) is no lasting address") }
-        let adopted = try await store.bonds().adopted[bond.device]
+        let id = BondID(controller: own, peer: peer)
+        let (stored, adopted) = try await store.bonds()
+        // A bond has its place by the two addresses: this one would take another device's.
+        let others = Set(stored.filter { $0.id.peer == peer }.map(\.device) + adopted.filter { $0.value == peer }.map(\.key)).subtracting([bond.device])
+        if let other = others.first(where: { other in devices.contains { $0.id == other } }) {
+            throw BondRefused(what: "\(bond.address) is the address of \(other); forget that device first if it is not")
+        }
+        // Nobody can forget those that are configured no more.
+        var changes = others.sorted().map { Change.forgetDevice($0) }
+        // The device's former keys with this controller, under another address.
+        changes += stored.filter { $0.device == bond.device && $0.id.controller == own && $0.id.peer != peer }.map { .removeBond($0.id) }
         let configured = devices.first { $0.id == bond.device }?.address
-        var changes: [Change] = []
         if bond.address != configured {
             changes.append(.adoptAddress(device: bond.device, peer))
-        } else if adopted != nil {
+        } else if adopted[bond.device] != nil {
             // The configuration is right again.
             changes.append(.forgetDevice(bond.device))
         }
         if !bond.longTermKeys.isEmpty {
             let keys = try bond.longTermKeys.map { key throws(BondRefused) in try BondLongTermKey(key) }
             let identity = bond.identityResolvingKey.flatMap { KeyOctets($0.value) }
-            changes.append(.storeBond(StoredBond(id: BondID(controller: own, peer: peer), device: bond.device, longTermKeys: keys, identityResolvingKey: identity)))
+            changes.append(.storeBond(StoredBond(id: id, device: bond.device, longTermKeys: keys, identityResolvingKey: identity)))
         }
-        let outcomes = try await store.commit(changes)
-        guard let refusal = outcomes.lazy.compactMap(\.refusal).first else { return }
-        // Half of it is worth nothing: the next pairing makes it anew.
-        _ = try await store.commit([.removeBond(BondID(controller: own, peer: peer))])
+        guard let refusal = try await store.commit(changes).lazy.compactMap(\.refusal).first else { return }
+        // Half of it is worth nothing: what was known of the device before stands again.
+        var former = [Change.forgetDevice(bond.device)]
+        if let address = adopted[bond.device] { former.append(.adoptAddress(device: bond.device, address)) }
+        former += stored.filter { $0.device == bond.device }.map { .storeBond($0) }
+        _ = try await store.commit(former)
         throw BondRefused(what: "\(refusal)")
     }
 

@@ -24,6 +24,7 @@ final class World: Sendable {
         var windowsPerSecond: Int?
         /// The backlog of a second collar, "C-2" of ben; without one there is one collar.
         var secondBacklog: Int?
+        var genericAttribute = CollarTable.GenericAttribute.serviceChanged
     }
 
     /// One life of the hub: what a kill takes away with it.
@@ -59,6 +60,7 @@ final class World: Sendable {
         configuration.mtu = options.mtu
         configuration.heartbeatInterval = options.heartbeat
         configuration.windowsPerSecond = options.windowsPerSecond
+        configuration.genericAttribute = options.genericAttribute
         collar = SimulatedCollar(configuration, recording: recording, loop: loop)
         if let backlog = options.secondBacklog {
             configuration.serial = "C-2"

@@ -55,7 +55,7 @@ struct CollarDatabaseTests {
         try CollarFixture.run(table: table, cache: stored, isKept: true) { fixture in
             let pdus = try await Self.opened(fixture)
             #expect(pdus.filter { discovering.contains($0[0]) } == [readHash])
-            #expect(pdus.count <= 13)
+            #expect(pdus.count == 11)
             #expect(fixture.databases.all.isEmpty)
             #expect(await fixture.collar.subscriptions == [table.serviceChanged, table.controlPoint, table.rawWindows, table.betaMetrics])
         }
