@@ -41,6 +41,8 @@ actor ScriptedCollar {
     private var beats = true
     /// Answers a PDU in the server's place, with nothing when it gives no bytes.
     private var intercept: (@Sendable ([UInt8]) -> [UInt8]?)?
+    /// What becomes of a PDU of the server on its way.
+    private var alter: (@Sendable ([UInt8]) -> [UInt8])?
 
     init(_ descriptor: consuming Descriptor, loop: VirtualLoop, mtu: UInt16, table: CollarTable, encrypted: Bool, script: @escaping Script) {
         self.descriptor = consume descriptor
@@ -65,6 +67,10 @@ actor ScriptedCollar {
     }
 
     func intercept(_ body: @escaping @Sendable ([UInt8]) -> [UInt8]?) { intercept = body }
+
+    func alter(_ body: @escaping @Sendable ([UInt8]) -> [UInt8]) { alter = body }
+
+    func perform(_ body: @Sendable (isolated ScriptedCollar) -> Void) { body(self) }
 
     // MARK: What a script does
 
@@ -168,7 +174,7 @@ actor ScriptedCollar {
     private func send(_ pdu: [UInt8]) {
         do {
             // Scripts send less than a socket's buffer holds.
-            if try descriptor?.send(pdu) == nil, descriptor != nil { preconditionFailure("a script fills the socket") }
+            if try descriptor?.send(alter?(pdu) ?? pdu) == nil, descriptor != nil { preconditionFailure("a script fills the socket") }
         } catch {
             hangUp()
         }

@@ -52,6 +52,9 @@ struct ConnectorBench {
 
     mutating func tell(_ input: ConnectorInput) { actions += machine.handle(input, at: now) }
 
+    /// Another controller is in use, with these bonds.
+    mutating func rebond(_ bonds: [Bond]) { actions += machine.rebond(bonds, at: now) }
+
     /// Lets time pass; deadlines are told when they come.
     mutating func pass(_ duration: Duration) {
         let end = now + duration

@@ -38,9 +38,14 @@ struct ConnectorPropertyTests {
         mutating func event() -> ConnectorInput {
             // What was asked for is mostly answered, in any order.
             if !pending.isEmpty, Int.random(in: 0..<3, using: &random) > 0 { return pending.remove(at: Int.random(in: 0..<pending.count, using: &random)) }
-            switch Int.random(in: 0..<23, using: &random) {
+            switch Int.random(in: 0..<25, using: &random) {
             case 0: return .controllerReady
-            case 1: return Int.random(in: 0..<8, using: &random) == 0 ? .controllerUnavailable : .controllerReady
+            case 1:
+                switch Int.random(in: 0..<16, using: &random) {
+                case 0: return .controllerUnavailable
+                case 1: return .controllerGone
+                default: return .controllerReady
+                }
             case 2: return .connected(anyAddress())
             case 3, 4: return .disconnected(anyAddress(), DisconnectReason(rawValue: UInt8.random(in: 0...6, using: &random)))
             case 5: return .connectFailed(anyAddress())
@@ -59,6 +64,8 @@ struct ConnectorPropertyTests {
             case 19: return Int.random(in: 0..<4, using: &random) == 0 ? .forget(device: anyDevice()) : .closePairing
             case 20: return .scan(.seconds(Int.random(in: 0...60, using: &random)))
             case 21: return .trialEnded(anyAddress(), .failure(.unreachable))
+            case 22: return .parametersWanted(device: anyDevice(), Bool.random(using: &random) ? .stream : .rest)
+            case 23: return .bondRemoved(device: anyDevice())
             default: return .keysStored(device: anyDevice(), Bool.random(using: &random))
             }
         }
@@ -70,7 +77,7 @@ struct ConnectorPropertyTests {
                 pending.append(.securityEnded(device: device, [.encrypted, .encrypted, .authenticationFailed, .linkFailed].randomElement(using: &random)!))
             case .storeKeys(let device, _):
                 pending.append(.keysStored(device: device, Int.random(in: 0..<4, using: &random) > 0))
-            case .removeBond(let device, _):
+            case .removeBond(let device, _), .forgetStored(let device):
                 pending.append(.bondRemoved(device: device))
             case .disconnect(let address):
                 pending.append(.disconnected(address, .localHost))
@@ -106,6 +113,16 @@ struct ConnectorPropertyTests {
             if case .adoptionStored(let device, true) = input { bonded.insert(device) }
             if case .trialEnded(let candidate, _) = input, candidate == isTrying { isTrying = nil }
             world.bench.tell(input)
+            if case .controllerGone = input {
+                // The next one is another at times, with keys of its own.
+                if Bool.random(using: &world.random) {
+                    let keys = world.devices.filter { _ in Bool.random(using: &world.random) }
+                    let bonds = keys.compactMap { device in world.bench.machine.address(of: device.id).map { bond(device, at: $0) } }
+                    world.bench.rebond(bonds)
+                    bonded = Set(bonds.map(\.device))
+                }
+                try #require(world.bench.list.isEmpty, "nobody is waited for without a controller, step \(step)")
+            }
             world.bench.pass(.milliseconds(Int64(world.random.next() % (step.isMultiple(of: 50) ? 700_000 : 3_000))))
             for action in world.bench.take() {
                 switch action {
@@ -186,6 +203,7 @@ struct ConnectorPropertyTests {
             let input = world.event()
             if case .forget = input { continue }
             if case .keysReceived(_, false) = input { continue }
+            if case .bondRemoved = input { continue }
             world.bench.tell(input)
             world.bench.pass(.milliseconds(Int64(world.random.next() % 3_000)))
             for action in world.bench.take() {

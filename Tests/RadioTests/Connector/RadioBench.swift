@@ -63,6 +63,8 @@ final class MemoryBonds: BondStore, @unchecked Sendable {
 
     private let loop: VirtualLoop
     var kept: [String: Bond]
+    /// Bonds of controllers that have their own, in place of `kept`.
+    var own: [BluetoothAddress: [Bond]] = [:]
     var isBroken = false
     /// How long a commit takes.
     var delay = Duration.zero
@@ -75,7 +77,7 @@ final class MemoryBonds: BondStore, @unchecked Sendable {
 
     func bonds(with controller: BluetoothAddress) async throws -> [Bond] {
         if isBroken { throw Broken() }
-        return Array(kept.values)
+        return own[controller] ?? Array(kept.values)
     }
 
     func store(_ bond: Bond, with controller: BluetoothAddress) async throws {

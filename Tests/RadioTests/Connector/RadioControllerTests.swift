@@ -309,6 +309,71 @@ struct RadioControllerTests {
         try bench.finish()
     }
 
+    @Test("another controller reads its own bonds and uses none of the former's keys, and the former finds its own again")
+    func otherController() throws {
+        let first = BluetoothAddress(octets: [0, 0xF4, 0xF3, 0xF2, 0xF1, 0xF0], kind: .public)!
+        let second = BluetoothAddress(octets: [1, 0xF4, 0xF3, 0xF2, 0xF1, 0xF0], kind: .public)!
+        let (former, other) = ([UInt8](repeating: 0xA5, count: 16), [UInt8](repeating: 0x11, count: 16))
+        let bench = try RadioBench([front])
+        bench.store.own[first] = [bond(front)]
+        bench.store.own[second] = [Bond(device: "A1", address: address(1), longTermKeys: [longTermKey(address(1), fill: 0x11)])]
+        try bench.start()
+        #expect(bench.radio.assumeIsolated { $0.bondedController } == first)
+        #expect(bench.kernel.parameters[.loadLongTermKeys]?.contains(former) == true)
+
+        bench.kernel.remove()
+        bench.loop.advance(by: .seconds(1))
+        bench.store.isBroken = true
+        bench.kernel.add(address: second.octets)
+        bench.loop.advance(by: .seconds(5))
+        #expect(bench.list.isEmpty, "nobody is waited for before the keys with this one are known")
+        bench.store.isBroken = false
+        bench.loop.advance(by: .seconds(30))
+        #expect(bench.list == [address(1)])
+        #expect(bench.radio.assumeIsolated { $0.bondedController } == second)
+        #expect(bench.kernel.parameters[.loadLongTermKeys]?.contains(other) == true)
+        #expect(bench.kernel.parameters[.loadLongTermKeys]?.contains(former) == false)
+
+        bench.kernel.remove()
+        bench.loop.advance(by: .seconds(1))
+        bench.kernel.add(address: first.octets)
+        bench.loop.advance(by: .seconds(5))
+        #expect(bench.list == [address(1)])
+        #expect(bench.kernel.parameters[.loadLongTermKeys]?.contains(former) == true)
+        #expect(bench.kernel.parameters[.loadLongTermKeys]?.contains(other) == false)
+        try bench.finish()
+    }
+
+    @Test("with a controller that has no keys of a device, the device is not bonded, and is paired on its next link")
+    func controllerWithoutKeys() throws {
+        let second = BluetoothAddress(octets: [1, 0xF4, 0xF3, 0xF2, 0xF1, 0xF0], kind: .public)!
+        let bench = try RadioBench([front], bonds: [bond(front)])
+        bench.store.own[second] = []
+        try bench.start()
+        #expect(bench.radio.assumeIsolated { $0.isBonded("A1") })
+        bench.kernel.remove()
+        bench.loop.advance(by: .seconds(1))
+        bench.kernel.add(address: second.octets)
+        bench.loop.advance(by: .seconds(5))
+        #expect(!bench.radio.assumeIsolated { $0.isBonded("A1") })
+        #expect(bench.kernel.parameters[.loadLongTermKeys] == [0, 0], "no keys")
+        let (kernel, loop) = (bench.kernel, bench.loop)
+        bench.transport.onRaise[address(1)] = {
+            kernel.tell(.userConfirmationRequest, hci0, addressOctets(address(1)) + [1, 0, 0, 0, 0])
+            try await loop.sleep(for: .milliseconds(100))
+        }
+        bench.drive("A1")
+        let far = try bench.transport.link(address(1))
+        bench.loop.advance(by: .seconds(1))
+        #expect(bench.kernel.opcodes.contains(.userConfirmationReply))
+        bench.tellKey(address(1))
+        bench.loop.advance(by: .seconds(1))
+        #expect(received(far) == [0x42])
+        #expect(bench.radio.assumeIsolated { $0.isBonded("A1") })
+        close(far)
+        try bench.finish()
+    }
+
     @Test("a driver that waits is let go when the radio stops, and one that is cancelled at once")
     func cancellation() throws {
         let bench = try RadioBench([front])

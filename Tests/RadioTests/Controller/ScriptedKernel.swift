@@ -10,6 +10,8 @@ final class ScriptedKernel: @unchecked Sendable {
     let loop: VirtualLoop
     var model = ModelKernel()
     private(set) var opcodes: [ManagementOpcode] = []
+    /// The parameters of the last command of each opcode.
+    private(set) var parameters: [ManagementOpcode: [UInt8]] = [:]
     /// Decides what happens to a command: `nil` leaves it to the model; it may also tell things first.
     var intercept: (@Sendable (ManagementOpcode, ControllerIndex) -> Fault?)?
     private var descriptor: Descriptor?
@@ -46,9 +48,10 @@ final class ScriptedKernel: @unchecked Sendable {
         tell(.indexRemoved, index)
     }
 
-    func add(_ index: ControllerIndex = hci0) {
+    func add(_ index: ControllerIndex = hci0, address: [UInt8]? = nil) {
         guard model.controllers[index] == nil else { return }
         model.controllers[index] = .init()
+        if let address { model.controllers[index]?.address = address }
         tell(.indexAdded, index)
     }
 
@@ -72,6 +75,8 @@ final class ScriptedKernel: @unchecked Sendable {
               let length = reader.uint16(), reader.count == Int(length)
         else { Issue.record("\(packet) is no command"); return }
         opcodes.append(opcode)
+        var rest = reader
+        parameters[opcode] = rest.remainder()
         switch intercept?(opcode, index) {
         case .silence: return
         case .refusal(let status): return tellOctets(commandStatus(opcode, index, status))
