@@ -24,6 +24,14 @@ final class Peer {
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_adddup2(&actions, far.raw, 1)
         posix_spawn_file_actions_addopen(&actions, 2, log, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+        // A signal that a test's thread blocks would stay blocked in the program.
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        sigemptyset(&none)
+        posix_spawnattr_setsigmask(&attributes, &none)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
         var words = ([program] + arguments).map { strdup($0) } + [nil]
         defer { for word in words { free(word) } }
         var variables = environment.map { strdup($0) }
@@ -35,7 +43,7 @@ final class Peer {
         }
         var all = variables + [nil]
         var pid = pid_t()
-        let code = posix_spawnp(&pid, program, &actions, nil, &words, &all)
+        let code = posix_spawnp(&pid, program, &actions, &attributes, &words, &all)
         // Before there is a process: the end of a peer without one would signal the tests' own group.
         try #require(code == 0, "\(program): \(String(cString: strerror(code)))")
         self.pid = pid
