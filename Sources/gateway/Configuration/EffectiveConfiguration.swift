@@ -15,7 +15,8 @@ enum EffectiveConfiguration {
     }
 
     private static func line(_ setting: Setting, _ credentials: Credentials) -> String {
-        let instead = setting.instead.map(place).joined(separator: ", ")
+        // By its name a table is matched: there it is the same everywhere.
+        let instead = setting.key == setting.row.section.naming ? "" : setting.instead.map(place).joined(separator: ", ")
         guard let literal = setting.literal else {
             let without = if case .optional(let words) = setting.row.presence { words.replacing("`", with: "") } else { "not set" }
             return "# \(setting.key) is not set: \(without)" + (instead.isEmpty ? "" : "  # \(instead) does not count")

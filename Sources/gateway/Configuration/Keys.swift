@@ -13,9 +13,9 @@ enum Keys {
     enum Owner {
         static let key = Key.required(.owner, "key", .name(example: "anna"),
             "The owner's lasting name. It goes to the backend with everything that is this owner's, so it must never be given to somebody else.")
-        static let tokenFile = Key.optional(.owner, "token_file", .absolutePath(example: "/etc/gateway/anna.token"), absent: "`token_credential` must be there",
+        static let tokenFile = Key.optional(.owner, "token_file", .absolutePath(example: "/etc/gateway/anna.token"), absent: "`token_credential` must be there instead",
             "The file with the owner's token for the backend: one line, readable by the gateway's user alone (mode 0600).")
-        static let tokenCredential = Key.optional(.owner, "token_credential", .credentialName, absent: "`token_file` must be there",
+        static let tokenCredential = Key.optional(.owner, "token_credential", .credentialName, absent: "`token_file` must be there instead",
             "Instead of `token_file`: the name of the systemd credential that is the token (`LoadCredential=` or `LoadCredentialEncrypted=` of the unit).")
         static let patient = Key.optional(.owner, "patient", .line(upTo: 256, example: "Patient/4711"), absent: "no readings can be sent for this owner",
             disclosure: .onRequest,

@@ -17,17 +17,17 @@ struct EffectiveConfigurationTests {
             [[owner]]
             key = "anna"  # DIR/gateway.toml:3:1
             token_file = "DIR/anna.token"  # DIR/gateway.toml:4:1
-            # token_credential is not set: token_file must be there
+            # token_credential is not set: token_file must be there instead
             # patient is not set: no readings can be sent for this owner
 
             [[owner]]
             key = "ben"  # DIR/gateway.toml:6:1
             token_file = "DIR/ben.token"  # DIR/gateway.toml:7:1
-            # token_credential is not set: token_file must be there
+            # token_credential is not set: token_file must be there instead
             # patient is not set: no readings can be sent for this owner
 
             [[collar]]
-            name = "front"  # DIR/gateway.d/1.toml:2:1; instead of DIR/gateway.toml:9:1
+            name = "front"  # DIR/gateway.d/1.toml:2:1
             serial = "AC-0001"  # DIR/gateway.toml:10:1
             owner = "anna"  # DIR/gateway.toml:11:1
             # address is not set: without socket either, the collar is found by its serial number when pairing is opened (gateway pair)  # DIR/gateway.toml:12:1 does not count
