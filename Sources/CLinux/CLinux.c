@@ -48,19 +48,23 @@ void clinux_name_thread(pthread_t thread, const char *name) { pthread_setname_np
 
 int clinux_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK); }
 
-int clinux_route_socket(void) {
-    int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+static int netlink_socket(int family, unsigned groups) {
+    int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, family);
     if (descriptor < 0) return -1;
-    struct sockaddr_nl address = {
-        .nl_family = AF_NETLINK,
-        .nl_groups = RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE,
-    };
+    struct sockaddr_nl address = {.nl_family = AF_NETLINK, .nl_groups = groups};
     if (bind(descriptor, (struct sockaddr *)&address, sizeof address) == 0) return descriptor;
     int code = errno;
     close(descriptor);
     errno = code;
     return -1;
 }
+
+int clinux_route_socket(void) {
+    return netlink_socket(NETLINK_ROUTE, RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE);
+}
+
+// Group 1 is the kernel's own; udev repeats its messages on group 2.
+int clinux_uevent_socket(void) { return netlink_socket(NETLINK_KOBJECT_UEVENT, 1); }
 
 int clinux_route_added(const void *bytes, size_t length) {
     const struct nlmsghdr *message = bytes;

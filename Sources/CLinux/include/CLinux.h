@@ -38,6 +38,9 @@ int clinux_route_socket(void);
 /// Whether one of the netlink messages says that an address or a route was added.
 int clinux_route_added(const void *bytes, size_t length);
 
+/// A netlink socket that hears of devices that come and go (NETLINK_KOBJECT_UEVENT), from the kernel alone; the descriptor, or -1 with errno.
+int clinux_uevent_socket(void);
+
 /// pthread_setname_np(3): the name that `ps -T` and /proc/PID/task/TID/comm show (15 bytes).
 void clinux_name_thread(pthread_t thread, const char *name);
 
