@@ -34,6 +34,7 @@ enum Program {
         for diagnostic in outcome.diagnostics { complain(diagnostic.severity == .error ? .error : .warning, "\(diagnostic)") }
         guard let configuration = outcome.configuration else {
             complain(.error, "gateway: not started; \(summary(outcome.diagnostics))")
+            RefusalLight.show(for: path)
             return ExitStatus.configuration
         }
         return Daemon.run(configuration: configuration, from: path)

@@ -1,3 +1,4 @@
+import Indicators
 import Platform
 import Radio
 
@@ -111,8 +112,28 @@ struct Configuration: Sendable {
     }
 
     /// Where the LEDs are shown.
-    enum Indicators: String, Sendable, CaseIterable {
+    enum Indicators: Sendable, Hashable {
         case none, terminal
+        case hardware(Board)
+    }
+
+    /// The one word that stands for a table of LEDs.
+    enum IndicatorWord: String, Sendable, CaseIterable {
+        case none, terminal
+    }
+
+    /// The LEDs and the button as hardware.
+    struct Board: Sendable, Hashable {
+        /// Of the LEDs that there are. Their places are distinct.
+        let leds: [LED: LEDPlace]
+        let button: Button?
+    }
+
+    /// The pairing button.
+    struct Button: Sendable, Hashable {
+        let line: GPIOLine
+        /// Whether holding it for ten seconds resets the hub's bonds.
+        let resets: Bool
     }
 
     /// The least urgent lines that are written, by their names in syslog(3).

@@ -39,7 +39,7 @@ extension Configuration {
         let placesBefore = Set(settings.map(\.place)), placesAfter = Set(other.settings.map(\.place))
         var lines: [String] = []
         var told: Set<String> = []
-        for setting in settings where !placesAfter.contains(setting.place) && told.insert(setting.place).inserted {
+        for setting in settings where !setting.place.isEmpty && !placesAfter.contains(setting.place) && told.insert(setting.place).inserted {
             lines.append("\(setting.place) is no longer there")
         }
         for setting in other.settings {

@@ -7,7 +7,7 @@ struct ConfigurationDecoder {
 
     /// The configuration; `nil` when there is an error among the findings.
     func decode() -> Configuration? {
-        let indicators = SectionReader(.top, layers.top, fileStart: layers.start, findings: findings).read(Keys.Top.indicators)
+        let indicators = IndicatorsDraft(layers, findings: findings).indicators
         let owners = repeated(.owner).map(OwnerDraft.init)
         let collars = repeated(.collar).map(CollarDraft.init)
         refuseIdleness()

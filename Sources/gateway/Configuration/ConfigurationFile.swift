@@ -40,6 +40,16 @@ enum ConfigurationFile {
         return own.haveError ? (nil, own.inOrder(of: files)) : (socket, [])
     }
 
+    /// The LEDs that the configuration at `path` names, whatever else is wrong with it: that something is can be shown on them. `nil` when it does
+    /// not say.
+    static func indicators(_ path: String) -> Configuration.Indicators? {
+        let findings = Findings()
+        guard let layers = read(path, findings).layers else { return nil }
+        let own = Findings()
+        let indicators = IndicatorsDraft(layers, findings: own).indicators
+        return own.diagnostics.contains { $0.severity == .error && $0.code != .unknownKey } ? nil : indicators
+    }
+
     /// The file and its drop-ins; `nil` when one of them is no TOML, which would leave open what the configuration is.
     private static func read(_ path: String, _ findings: Findings) -> (layers: ConfigurationLayers?, files: [String]) {
         let files = [path] + DropIns.files(for: path, findings)

@@ -52,7 +52,7 @@ struct ConfigurationLayers: Sendable {
     private mutating func add(_ root: TOMLTable, _ findings: Findings) {
         var plain: [TOMLTable.Entry] = []
         for entry in root.entries {
-            guard let section = Section(rawValue: entry.key), section != .top else {
+            guard let section = Section(rawValue: entry.key), section != .top, section != .indicators || entry.value.isTable else {
                 plain.append(entry)
                 continue
             }

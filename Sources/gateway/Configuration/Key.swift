@@ -2,7 +2,7 @@
 enum Section: String, Sendable, CaseIterable {
     /// What stands before the first table.
     case top = ""
-    case owner, collar, radio, uplink, outbox, control, sync, time, log
+    case indicators, owner, collar, radio, uplink, outbox, control, sync, time, log
 
     /// Whether the file may have several of it, as `[[section]]`.
     var repeats: Bool { self == .owner || self == .collar }
@@ -23,6 +23,7 @@ enum Section: String, Sendable, CaseIterable {
     var explanation: String {
         switch self {
         case .top: "Before the first table of the file."
+        case .indicators: "The LEDs and the button as hardware. The file has this table or the word `indicators`, not both."
         case .owner: "A person whose readings the gateway carries. At least one."
         case .collar: "An activity collar. At least one."
         case .radio: "The Bluetooth controller."

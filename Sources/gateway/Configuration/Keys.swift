@@ -1,3 +1,4 @@
+import Indicators
 import Platform
 import Radio
 
@@ -5,9 +6,22 @@ import Radio
 /// `docs/configuration.md` all start from here.
 enum Keys {
     enum Top {
-        static let indicators = StandardKey(.top, "indicators", .choice(example: Configuration.Indicators.terminal), standard: .none,
-            "Where the three LEDs are shown: `terminal` draws them on standard output, for a machine without LEDs.")
+        static let indicators = StandardKey(.top, "indicators", .choice(example: Configuration.IndicatorWord.terminal), standard: .none,
+            "Where the three LEDs are shown: `terminal` draws them on standard output, for a machine without LEDs. LEDs of hardware have the table `[indicators]` instead.")
         static let rows = [indicators.row]
+    }
+
+    enum Indicators {
+        static let status = led("status", "The LED that tells of the gateway itself.")
+        static let radio = led("radio", "The LED that tells of collars and cuffs.")
+        static let uplink = led("uplink", "The LED that tells of the way to the backend.")
+        static let pairButton = Key.optional(.indicators, "pair_button", .button, absent: "there is none; `gateway pair` does the same",
+            "The button that opens pairing for two minutes. Its line is pulled towards the level at rest where the chip can do so. Held for ten seconds it forgets nothing, unless `reset = true` allows it.")
+        static let rows = [status.row, radio.row, uplink.row, pairButton.row]
+
+        private static func led(_ name: String, _ explanation: String) -> Key<LEDPlace> {
+            .optional(.indicators, name, .ledPlace, absent: "there is none", "\(explanation) A GPIO `line` by its name, on whatever chip has it or on the one whose label is `chip`, lit when it is `active` (`high` or `low`; without it `high`); or an LED of the kernel's, `led`, by its name below `/sys/class/leds`.")
+        }
     }
 
     enum Owner {
@@ -144,6 +158,7 @@ enum Keys {
     static func rows(of section: Section) -> [KeyRow] {
         switch section {
         case .top: Top.rows
+        case .indicators: Indicators.rows
         case .owner: Owner.rows
         case .collar: Collar.rows
         case .radio: Radio.rows

@@ -104,7 +104,7 @@ struct SectionReader {
         switch key.form.read(entry.value) {
         case .success(let value): return value
         case .failure(let refusal):
-            findings.error(refusal.code, at: entry.value.position,
+            findings.error(refusal.code, at: refusal.position ?? entry.value.position,
                            "\(named(key.row)) \(refusal.words); allowed: \(key.row.allowed), e.g. \(key.row.example)")
             return nil
         }

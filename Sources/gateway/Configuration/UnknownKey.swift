@@ -36,7 +36,7 @@ enum UnknownKey {
 }
 
 extension TOMLValue {
-    fileprivate var isTable: Bool {
+    var isTable: Bool {
         if case .table = content { true } else { false }
     }
 }

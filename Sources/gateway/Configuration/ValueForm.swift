@@ -3,6 +3,8 @@ struct ValueRefusal: Error, Sendable, Hashable {
     let code: Diagnostic.Code
     /// For example `is "soon"`. It repeats the value only where the value can be no secret.
     let words: String
+    /// The place within the value that is wrong; `nil` means all of it.
+    var position: SourcePosition?
 }
 
 /// What values one key takes: in words for people, and as the code that reads and writes them.

@@ -42,7 +42,8 @@ enum Daemon {
                 Output.complain("gateway: the radio needs a new start: \(why)")
                 outcome.fail(ExitStatus.unavailable, loop: loop)
             }
-            let hub = Hub(configuration: configuration, parts: parts(configuration, loop, storage, transport, log, onRadioEnd: onRadioEnd))
+            let indicators = IndicatorParts(configuration.indicators, loop: loop, log: log)
+            let hub = Hub(configuration: configuration, parts: parts(configuration, loop, storage, transport, log, indicators, onRadioEnd: onRadioEnd))
             let reloader = ConfigurationReloader(path: path, hub: hub) { await transport.settingsChanged(CurlSettings($0.uplink)) }
             outcome.onHangUp = { reloader.assumeIsolated { $0.reload() } }
             let drive: @Sendable (RadioRequest) async -> Result<RadioAnswer, ControlError> = { await hub.perform($0) }
@@ -62,11 +63,13 @@ enum Daemon {
             outcome.onStop = {
                 network.stop()
                 await server.stop()
+                await indicators.button?.stop()
                 await hub.stop()
                 await transport.close()
             }
             log(.notice, .daemonStarted, "gateway \(Versions.gateway) has started", LogField("VERSION", Versions.gateway))
             loop.spawn {
+                await indicators.join(hub, devices: configuration.collars.map(\.name), loop: loop, log: log)
                 do {
                     try await hub.start()
                 } catch {
@@ -92,7 +95,7 @@ enum Daemon {
 
     private static func parts(
         _ configuration: Configuration, _ loop: EpollLoop, _ storage: StorageThread, _ transport: CurlTransport, _ log: Log,
-        onRadioEnd: @escaping @Sendable (String) -> Void
+        _ indicators: IndicatorParts, onRadioEnd: @escaping @Sendable (String) -> Void
     ) -> Hub.Parts {
         Hub.Parts(
             loop: loop, storage: storage, transport: transport,
@@ -107,8 +110,7 @@ enum Daemon {
                 }
             },
             wallClock: .system(marker: configuration.clockSource.marker), log: log,
-            leds: configuration.indicators == .terminal ? TerminalOutput() : DarkOutput(),
-            layout: configuration.indicators == .terminal ? .full : .none,
+            leds: indicators.leds, layout: indicators.layout,
             releaseMemory: { ProcessMemory.release() }, random: { SystemRandomNumberGenerator() },
             openRadio: { devices, bonds, policy, onEvent in
                 try RadioController(
@@ -150,12 +152,6 @@ enum Daemon {
             }
         }
     }
-}
-
-/// A board without LEDs.
-private struct DarkOutput: LEDOutput {
-    mutating func set(_ led: LED, lit: Bool) {}
-    mutating func close() {}
 }
 
 extension CurlSettings {

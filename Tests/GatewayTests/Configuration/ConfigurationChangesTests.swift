@@ -17,7 +17,8 @@ struct ConfigurationChangesTests {
         "[uplink].pin": "\"sha256//47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=\"", "[uplink].connect_timeout": "\"7s\"", "[uplink].request_timeout": "\"77s\"",
         "[uplink].low_speed_limit": "\"7B\"", "[uplink].low_speed_time": "\"7s\"", "[uplink].flush_interval": "\"7s\"", "[uplink].backoff": "\"7s\"",
         "[uplink].hold_max": "\"77s\"", "[outbox].directory": "\"DIR\"", "[control].socket": "\"/run/other.sock\"", "[sync].batch_windows": "7",
-        "[sync].batch_age": "\"7s\"", "[time].synchronised": "\"always\"", "[log].level": "\"debug\""
+        "[sync].batch_age": "\"7s\"", "[indicators].status": "{ line = \"a\" }", "[indicators].radio": "{ led = \"b\" }", "[indicators].uplink": "{ line = \"c\", active = \"low\" }",
+        "[indicators].pair_button": "{ line = \"d\" }", "[time].synchronised": "\"always\"", "[log].level": "\"debug\""
     ]
 
     private func drop(_ row: KeyRow, _ value: String) -> [String] {
@@ -38,6 +39,8 @@ struct ConfigurationChangesTests {
         var text = ConfigurationScratch.good([17: ""])
         if let row {
             let value = try #require(Self.others[row.path], "a value for \(row.path) is missing here")
+            // The table of LEDs stands instead of the word.
+            if row.section == .indicators { text = text.replacing("indicators = \"none\"", with: "") }
             switch (row.section, row.name) {
             case (.owner, "key"): text = text.replacing("\"ben\"", with: value)
             case (.collar, "name"): text = text.replacing("\"back\"", with: value)

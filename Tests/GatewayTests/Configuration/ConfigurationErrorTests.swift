@@ -18,6 +18,12 @@ private func flaw(_ name: String, _ changes: [Int: String], then more: [String] 
     Flaw(name: name, changes: changes, more: more, said: said.map { "gateway.toml:\($0)" })
 }
 
+/// A flaw in an LED that `[indicators]` gives, at its column of line 2.
+private func led(_ name: String, _ line: String, _ column: Int, _ said: String) -> Flaw {
+    flaw(name, [1: "[indicators]\n\(line)"],
+         "2:\(column): error: \(said); allowed: a table with line (and chip, active), or with led alone, e.g. { line = \"GPIO17\", active = \"low\" }")
+}
+
 @Suite("What is wrong with a configuration is said with its place, what is allowed, and what to do")
 struct ConfigurationErrorTests {
     @Test("a configuration without a flaw is taken without a word")
@@ -53,7 +59,7 @@ struct ConfigurationErrorTests {
              "22:1: error: [outbox].indicators is not a known key here; it belongs at the top of the file, before the first table"),
         flaw("a misspelt section", [:], then: ["[snyc]"], "22:2: error: [snyc] is not a known section; did you mean [sync]?"),
         flaw("a section like no other", [:], then: ["[[printer]]"],
-             "22:3: error: [printer] is not a known section; known: [[owner]], [[collar]], [radio], [uplink], [outbox], [control], [sync], [time], [log]"),
+             "22:3: error: [printer] is not a known section; known: [indicators], [[owner]], [[collar]], [radio], [uplink], [outbox], [control], [sync], [time], [log]"),
         flaw("a section with too few brackets", [2: "", 3: "", 4: "", 5: "[owner]"],
              "5:2: error: owner is a table; write it as [[owner]]"),
         flaw("a section with too many brackets", [:], then: ["[[log]]"], "22:3: error: log is an array; write it as [log]"),
@@ -85,8 +91,29 @@ struct ConfigurationErrorTests {
         flaw("a count in quotes", [:], then: ["[sync]", "batch_windows = \"128\""],
              "23:17: error: [sync].batch_windows is a string; allowed: a whole number from 1 to 128, e.g. 128"),
         flaw("a word that is no choice", [1: "indicators = \"gpio\""], "1:14: error: indicators is \"gpio\"; allowed: \"none\" or \"terminal\", e.g. \"terminal\""),
-        flaw("a table where lines of LEDs may once stand", [1: "indicators = {status = \"GPIO17\"}"],
-             "1:14: error: indicators is a table; allowed: \"none\" or \"terminal\", e.g. \"terminal\""),
+        led("an LED that is no table", "status = \"GPIO17\"", 10, "[indicators].status is a string"),
+        led("an LED without a place", "status = { active = \"low\" }", 10, "[indicators].status has neither line nor led"),
+        led("an LED with two places", "radio = { line = \"a\", led = \"b\" }", 11,
+            "[indicators].radio has line beside led; an LED of the kernel's is known by its name alone"),
+        led("a kernel LED with a level", "radio = { active = \"low\", led = \"b\" }", 11,
+            "[indicators].radio has active beside led; an LED of the kernel's is known by its name alone"),
+        led("a misspelt key of an LED", "status = { lien = \"a\" }", 12, "[indicators].status has \"lien\", which is not a known key; did you mean \"line\"?"),
+        led("a key that an LED has not", "status = { line = \"a\", reset = true }", 24,
+            "[indicators].status has \"reset\", which is not a known key; known here: line, chip, active, led"),
+        led("a line that is a number", "uplink = { line = 17 }", 19, "[indicators].uplink has line, which is an integer"),
+        led("a line with a name that no line can have", "uplink = { line = \"\" }", 19, "[indicators].uplink has line = \"\", which no line can be"),
+        led("a level that is none", "uplink = { line = \"a\", active = \"Low\" }", 24, "[indicators].uplink has active = \"Low\"; it is \"high\" or \"low\""),
+        led("an LED that would be another folder", "status = { led = \"../x\" }", 12, "[indicators].status has led = \"../x\", which is no name"),
+        flaw("a button without a line", [1: "[indicators]\npair_button = { reset = true }"],
+             "2:15: error: [indicators].pair_button has no line; allowed: a table with line (and chip, active, reset), e.g. { line = \"GPIO27\", active = \"low\" }"),
+        flaw("a button whose reset is a word", [1: "[indicators]\npair_button = { line = \"a\", reset = \"yes\" }"],
+             "2:37: error: [indicators].pair_button has reset, which is a string; allowed: a table with line (and chip, active, reset), "
+                 + "e.g. { line = \"GPIO27\", active = \"low\" }"),
+        flaw("two LEDs at one place", [1: "[indicators]\nstatus = { line = \"a\" }\nradio = { line = \"a\", chip = \"c\" }"],
+             "3:1: error: [indicators].radio is where status is; each has a line of its own"),
+        flaw("a button on the line of an LED", [1: "[indicators]\nuplink = { line = \"a\", chip = \"c\" }\npair_button = { line = \"a\", chip = \"c\" }"],
+             "3:1: error: [indicators].pair_button is where uplink is; each has a line of its own"),
+        flaw("an unknown LED", [1: "[indicators]\nsttus = { line = \"a\" }"], "2:1: error: [indicators].sttus is not a known key; did you mean \"status\"?"),
         flaw("a log level that does not exist", [:], then: ["[log]", "level = \"loud\""],
              "23:9: error: [log].level is \"loud\"; allowed: \"error\", \"warning\", \"notice\", \"info\" or \"debug\", e.g. \"info\""),
         flaw("a name with a space", [14: "name = \"b ack\""],

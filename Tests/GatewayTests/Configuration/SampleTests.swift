@@ -27,7 +27,7 @@ struct Sample {
         var found: [Assignment] = []
         var before = ""
         for line in lines {
-            if let named = Section.allCases.first(where: { !$0.head.isEmpty && $0.head == line }) { section = named }
+            if let named = Section.allCases.first(where: { !$0.head.isEmpty && ($0.head == line || "#\($0.head)" == line) }) { section = named }
             if let (key, value, commented) = Self.assignment(line) {
                 found.append(Assignment(section: section, key: key, value: value, commented: commented, explained: before.hasPrefix("# ")))
             }
@@ -41,6 +41,7 @@ struct Sample {
         var text = ""
         for line in lines {
             var line = line
+            if commentedToo, line == "#\(Section.indicators.head)" { line = Section.indicators.head }
             if commentedToo, let given = Self.assignment(line), given.commented, !(given.key == "socket" && given.value.contains("/tmp/")), !Self.alternatives.contains(given.key) {
                 line = "\(given.key) = \(given.value)"
             }
@@ -50,7 +51,7 @@ struct Sample {
     }
 
     /// What the sample shows instead of another key that it switches on.
-    static let alternatives = ["token_credential", "passkey_file", "passkey_credential"]
+    static let alternatives = ["indicators", "token_credential", "passkey_file", "passkey_credential"]
 
     /// `key = value` or `#key = value`.
     static func assignment(_ line: String) -> (key: String, value: String, commented: Bool)? {
@@ -107,7 +108,10 @@ struct SampleTests {
         let scratch = try ConfigurationScratch()
         let settings = try #require(try scratch.load(try Sample().complete(in: scratch, commentedToo: false)).configuration).settings
         func path(_ place: String, _ key: String) -> String { place.isEmpty ? key : "[\(place.dropFirst().prefix { $0 != "]" })].\(key)" }
-        let read = Set(settings.map { path($0.place, $0.key) })
+        // The table of LEDs stands instead of the word.
+        try scratch.write("-----BEGIN CERTIFICATE-----\n", to: "backend-ca.pem")
+        let others = try #require(try scratch.load(try Sample().complete(in: scratch, commentedToo: true)).configuration).settings
+        let read = Set((settings + others).map { path($0.place, $0.key) })
         #expect(read == Set(Keys.rows.map(\.path)))
         #expect(read.count == Keys.rows.count)
         #expect(Keys.rows.allSatisfy { !$0.explanation.isEmpty && !$0.allowed.isEmpty })

@@ -1,0 +1,34 @@
+import Glibc
+import Indicators
+import Platform
+
+/// Shows on the LEDs that the configuration was refused, as far as it says where they are.
+enum RefusalLight {
+    /// How long it is shown: then the process ends, and whoever supervises it starts it anew, with a configuration that may have been mended.
+    static let time = Duration.seconds(60)
+
+    /// Shows it until SIGTERM or SIGINT, at most for `time`. Without LEDs of hardware it returns at once.
+    static func show(for path: String) {
+        guard case .hardware(let board)? = ConfigurationFile.indicators(path), !board.leds.isEmpty else { return }
+        do throws(SystemError) {
+            let loop = try EpollLoop()
+            let end: @Sendable (CInt) -> Void = { [unowned loop] _ in loop.stop() }
+            try loop.watchSignals([SIGTERM, SIGINT], end)
+            // What becomes of LEDs is of no matter beside what was said already.
+            let log = Log(sink: PrefixSink(), threshold: .error) { [unowned loop] in loop.now }
+            let parts = IndicatorParts(.hardware(board), loop: loop, log: log)
+            let lights = IndicatorBoard(loop: loop, output: parts.leds, layout: parts.layout)
+            loop.spawn { await lights.set(.configurationRefused) }
+            let over: @Sendable () -> Void = { [unowned loop] in loop.stop() }
+            _ = loop.schedule(after: time, over)
+            loop.run()
+            loop.spawn {
+                await lights.stop()
+                loop.stop()
+            }
+            loop.run()
+        } catch {
+            Output.complain("gateway: the LEDs cannot show it: \(error)")
+        }
+    }
+}
