@@ -9,11 +9,7 @@ import Testing
 struct LeafletTests {
     /// The page's sections by the first word of their headings, each as its lines.
     private func sections() throws -> [String: [String]] {
-        let path = String(#filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3).joined(separator: "/")) + "/docs/leds.md"
-        let raw = open(path, O_RDONLY | O_CLOEXEC)
-        try #require(raw >= 0, "\(path) cannot be opened")
-        let file = Descriptor(owning: raw)
-        let text = String(decoding: try #require(try file.read(upTo: 100_000)), as: UTF8.self)
+        let text = try text(of: path("leds.md"))
         var sections: [String: [String]] = [:]
         var heading = ""
         for line in text.split(separator: "\n") {
@@ -21,6 +17,48 @@ struct LeafletTests {
             sections[heading, default: []].append(String(line))
         }
         return sections
+    }
+
+    private func path(_ name: String) -> String {
+        String(#filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3).joined(separator: "/")) + "/docs/\(name)"
+    }
+
+    private func text(of path: String) throws -> String {
+        let raw = open(path, O_RDONLY | O_CLOEXEC)
+        try #require(raw >= 0, "\(path) cannot be opened")
+        let file = Descriptor(owning: raw)
+        return String(decoding: try #require(try file.read(upTo: 100_000)), as: UTF8.self)
+    }
+
+    /// The drawing, with the page's words.
+    private func drawing() throws -> LeafletDrawing {
+        let sections = try sections()
+        let heads: [(led: LED, heading: String)] = [(.status, "Left"), (.radio, "Middle"), (.uplink, "Right")]
+        let blocks = try heads.map { led, heading in
+            let lines = try #require(sections[heading])
+            // Each pattern has one row in the table.
+            let rows = LEDPriority.of(led).order.reversed().reduce(into: [LEDPattern]()) { if !$0.contains($1.pattern) { $0.append($1.pattern) } }
+            return LeafletDrawing.Block(led: led, title: lines[0].replacing("## ", with: ""), rows: try rows.map { pattern in
+                let (words, drawing) = wording(pattern)
+                let found: String? = lines.first { $0.hasPrefix("| \(words) \(drawing) |") }
+                let cells = try #require(found).split(separator: "|").map { String($0.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
+                return LeafletDrawing.Row(pattern: pattern, name: words, meaning: cells[1], advice: cells[2])
+            })
+        }
+        return LeafletDrawing(blocks: blocks)
+    }
+
+    @Test("the page to be printed shows every pattern to scale with the words of this one")
+    func printable() throws {
+        let due = try drawing().svg
+        if getenv("UPDATE_DOCS") != nil {
+            let file = try #require(fopen(path("leds.svg"), "w"))
+            defer { fclose(file) }
+            try #require(fputs(due, file) >= 0)
+            return
+        }
+        let written = try text(of: path("leds.svg"))
+        #expect(written == due, "renew it with: UPDATE_DOCS=1 swift test --filter LeafletTests")
     }
 
     /// How the page puts a pattern.

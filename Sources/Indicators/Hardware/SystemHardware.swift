@@ -39,8 +39,13 @@ struct SystemHardware: IndicatorHardware {
         let chip = chips[place.chip]
         if let held = request(chip.take(), UInt32(place.offset)) { return held }
         let failure = SystemError.last("request", subject: chip.path)
-        guard failure.code == EBUSY else { throw IndicatorError(failure, on: "GPIO \(line)") }
-        throw GPIOSelection.busy(line, chip: chip.description, offset: place.offset)
+        switch failure.code {
+        case EBUSY: throw GPIOSelection.busy(line, chip: chip.description, offset: place.offset)
+        case ENODEV where access(chip.path, F_OK) == 0, ENXIO where access(chip.path, F_OK) == 0:
+            // The chip is there: what is missing is an interrupt for the line (gpiod_to_irq).
+            throw IndicatorError(.failed, "GPIO \(line): \(failure): the chip tells no edges of it", advice: "take a line of a chip with interrupts")
+        default: throw IndicatorError(failure, on: "GPIO \(line)")
+        }
     }
 }
 

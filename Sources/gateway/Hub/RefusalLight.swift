@@ -7,9 +7,12 @@ enum RefusalLight {
     /// How long it is shown: then the process ends, and whoever supervises it starts it anew, with a configuration that may have been mended.
     static let time = Duration.seconds(60)
 
-    /// Shows it until SIGTERM or SIGINT, at most for `time`. Without LEDs of hardware it returns at once.
+    /// Shows it until SIGTERM or SIGINT, at most for `time`. Without a status LED of hardware it returns at once.
     static func show(for path: String) {
-        guard case .hardware(let board)? = ConfigurationFile.indicators(path), !board.leds.isEmpty else { return }
+        guard case .hardware(let whole)? = ConfigurationFile.indicators(path) else { return }
+        // Of what the others would say nothing is known, and an LED that is on says that all is well. One alone says everything.
+        let board = Configuration.Board(leds: whole.leds.count == 1 ? whole.leds : whole.leds.filter { $0.key == .status }, button: nil)
+        guard !board.leds.isEmpty else { return }
         do throws(SystemError) {
             let loop = try EpollLoop()
             let end: @Sendable (CInt) -> Void = { [unowned loop] _ in loop.stop() }
