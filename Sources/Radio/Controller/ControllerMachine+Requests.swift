@@ -6,7 +6,7 @@ extension ControllerMachine {
         let before = devices
         devices = Dictionary(list.map { ($0.address, $0.parameters) }) { _, last in last }
         let gone = before.keys.filter { devices[$0] == nil }.sorted { $0.description < $1.description }
-        var steps: [SetUpStep] = gone.map { .removeDevice($0) }
+        var steps: [SetUpStep] = gone.flatMap { [.holdDevice($0), .removeDevice($0)] }
         for address in addresses where before[address] != devices[address] {
             steps.append(.connectionParameters(address))
             if before[address] == nil { steps.append(.addDevice(address)) }

@@ -74,6 +74,7 @@ extension ControllerMachine {
         case .connections: .getConnections
         case .connectionParameters(let address): devices[address].map { .loadConnectionParameters(address, $0) }
         case .addDevice(let address): devices[address].map { _ in .addDevice(address, .autoConnect) }
+        case .holdDevice(let address): .addDevice(address, .allowIncoming)
         case .removeDevice(let address): devices[address] == nil ? .removeDevice(address) : nil
         case .disconnect(let address): .disconnect(address)
         case .startScan: .startDiscovery

@@ -17,6 +17,9 @@ public enum SetUpStep: Sendable, Hashable, CustomStringConvertible {
     case connections
     case connectionParameters(BluetoothAddress)
     case addDevice(BluetoothAddress)
+    /// Before a removal: the kernel begins no connection of its own to it any more, and the one that it may have begun is over when it answers. A removal in
+    /// the middle of that leaves a connection in the kernel (seen in 6.12) that is neither made nor dropped, and no other is begun to that device.
+    case holdDevice(BluetoothAddress)
     case removeDevice(BluetoothAddress)
     case disconnect(BluetoothAddress)
     case startScan
@@ -31,7 +34,7 @@ public enum SetUpStep: Sendable, Hashable, CustomStringConvertible {
     /// 3. Secure Connections (after BR/EDR, on which it would depend), bondable, IO capability;
     /// 4. Long Term Keys and Identity Resolving Keys, each list replacing the kernel's, before any link can come;
     /// 5. default system configuration, which counts from the next power on;
-    /// 6. the devices of a former run forgotten, so that none is linked which is configured no more;
+    /// 6. the devices of a former run forgotten, so that none is linked which is configured no more; on a powered controller ours are held before;
     /// 7. power on;
     /// 8. the links that are up: those without a channel of ours are ended, as no accept will follow for them;
     /// 9. for each device its connection parameters and *then* Add Device: the kernel throws parameters away that belong to
@@ -52,6 +55,7 @@ public enum SetUpStep: Sendable, Hashable, CustomStringConvertible {
         if information.supported.contains(.secureConnections) { steps.append(.secureConnections) }
         steps += [.bondable, .ioCapability, .longTermKeys, .identityResolvingKeys]
         if configurable, !policy.systemConfiguration.isEmpty { steps.append(.systemConfiguration) }
+        if current.contains(.powered), !current.contains(.brEDR) { steps += devices.map { .holdDevice($0) } }
         return steps + [.forgetDevices, .powerOn, .connections] + devices.flatMap { [.connectionParameters($0), .addDevice($0)] }
     }
 
@@ -71,7 +75,7 @@ public enum SetUpStep: Sendable, Hashable, CustomStringConvertible {
              .powerOff, .connections:
             .required
         case .advertisingOff, .discoverableOff, .connectableOff, .secureConnections, .systemConfiguration, .startScan, .stopScan, .audit,
-             .connectionParameters, .disconnect:
+             .connectionParameters, .holdDevice, .disconnect:
             .optional
         case .addDevice(let address), .removeDevice(let address): .device(address)
         }
@@ -96,6 +100,7 @@ public enum SetUpStep: Sendable, Hashable, CustomStringConvertible {
         case .connections: "links that are up"
         case .connectionParameters(let address): "connection parameters of \(address)"
         case .addDevice(let address): "device \(address)"
+        case .holdDevice(let address): "hold of device \(address)"
         case .removeDevice(let address): "removal of device \(address)"
         case .disconnect(let address): "disconnection of \(address)"
         case .startScan: "start of a scan"
