@@ -30,8 +30,8 @@ class Links(Scene):
     seed = 0
 
     def test_the_link_is_cut_a_hundred_times(self):
-        """Twenty collars at once, five cuts each, at random moments: a collar whose link ends again and again is given growing pauses, and a hundred cuts of one
-        would take more than an hour."""
+        # Twenty collars at once, five cuts each, at random moments: a collar whose link ends again and again is given growing pauses, and a hundred cuts
+        # of one would take more than an hour.
         chance = random.Random(self.seed)
         collars = [Collar(f"CUT-{number:02}", ("anna", "bert", "carl")[number % 3], f"C0:00:00:00:01:{number:02X}") for number in range(CUT_COLLARS)]
         house = self.keep_house(*collars)
