@@ -34,24 +34,29 @@ struct LeafletDrawing {
             lines.append("<circle cx=\"\(x)\" cy=\"18\" r=\"2.2\" fill=\"black\"/>")
             lines.append("<text x=\"\(x)\" y=\"26.5\" font-size=\"3.6\" text-anchor=\"middle\">\(block.led.rawValue)</text>")
         }
-        lines.append(text(18, 31, 4, "All three on: all is well. Each line below is 12 seconds long; black is light."))
-        lines.append(text(18, 36.5, 4, "Flashes are counted: the more, the sooner somebody should look."))
-        var y = 47.0
+        lines.append(text(18, 37, 4, "All three on: all is well. Each line below is 12 seconds long; black is light."))
+        lines.append(text(18, 42.5, 4, "Flashes are counted: the more, the sooner somebody should look."))
+        var y = 53.0
         for block in blocks {
             lines.append(text(Self.left, y, 5.2, escaped(block.title), weight: "bold"))
             y += 4
             for row in block.rows {
                 lines += drawing(of: row.pattern, at: y)
                 lines.append(text(Self.left, y + 7.6, 3, escaped(row.name)))
-                lines.append(text(Self.left + Self.width + 6, y + 3.4, 3.7, escaped(row.meaning), weight: "bold"))
-                for (index, part) in wrapped(row.advice).enumerated() {
-                    lines.append(text(Self.left + Self.width + 6, y + 7.6 + 3.6 * Double(index), 3, escaped(part)))
+                var below = y + 3.4
+                for part in wrapped(row.meaning, upTo: 46) {
+                    lines.append(text(Self.left + Self.width + 6, below, 3.7, escaped(part), weight: "bold"))
+                    below += 4.2
                 }
-                y += 12.4
+                for part in wrapped("\u{2192} \(row.advice)", upTo: 64) where row.advice != "nothing" {
+                    lines.append(text(Self.left + Self.width + 6, below, 3, escaped(part)))
+                    below += 3.6
+                }
+                y = max(y + 12, below + 2)
             }
-            y += 7
+            y += 5
         }
-        lines.append(text(18, 288, 3.2, "One light alone shows the most urgent of all. The whole page, with flickers and winks: docs/leds.md"))
+        lines.append(text(18, 291, 3.2, "One light alone shows the most urgent of all. The whole page, with flickers and winks: docs/leds.md"))
         return (lines + ["</svg>"]).joined(separator: "\n") + "\n"
     }
 
@@ -80,11 +85,11 @@ struct LeafletDrawing {
         "<text x=\"\(number(x))\" y=\"\(number(y))\" font-size=\"\(number(size))\" font-weight=\"\(weight)\">\(words)</text>"
     }
 
-    /// Two lines at most, of what fits beside the drawing.
-    private func wrapped(_ words: String) -> [String] {
+    /// Lines of so many characters, as they fit beside the drawing.
+    private func wrapped(_ words: String, upTo limit: Int) -> [String] {
         var lines = [""]
         for word in words.split(separator: " ") {
-            if lines[lines.count - 1].count + word.count > 62 { lines.append("") }
+            if lines[lines.count - 1].count + word.count > limit { lines.append("") }
             lines[lines.count - 1] += (lines[lines.count - 1].isEmpty ? "" : " ") + word
         }
         return lines
