@@ -72,7 +72,7 @@ class Stream(Scene):
         self.stream("WIDE", "C0:00:00:00:00:01", 517, rate=500, sample=2_000, unpaced=3_000)
 
     def test_ten_thousand_windows_at_the_smallest_mtu(self):
-        self.stream("NARROW", "C0:00:00:00:00:02", 23, rate=150, sample=1_000, unpaced=1_000)
+        self.stream("NARROW", "C0:00:00:00:00:02", 23, rate=100, sample=700, unpaced=1_000)
 
 
 if __name__ == "__main__":
