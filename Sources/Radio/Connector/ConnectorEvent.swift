@@ -25,6 +25,8 @@ public enum ConnectorEvent: Sendable, Hashable {
     case stateChanged(device: String, DeviceLinkState)
     /// The device is looked for: three links failed, or it was not heard for long.
     case stale(device: String, failures: Int)
+    /// The device is on the kernel's list and is heard, and the kernel does not link it: the controller is switched off and on.
+    case heardInVain(device: String)
     /// A new address is stored and in use.
     case adopted(device: String, BluetoothAddress)
     /// Several candidates for one device, or several devices for one candidate: nothing is adopted.

@@ -115,6 +115,8 @@ public enum ConnectorAction: Sendable, Hashable {
     case adopt(device: String, BluetoothAddress)
     /// Makes the kernel and the store forget the device's keys. Ends with `bondRemoved`.
     case removeBond(device: String, BluetoothAddress)
+    /// Switches the controller off and on again, and sets it up anew: nothing else gets the kernel to link the device that it hears.
+    case cyclePower
     /// Makes the store forget all of the device, the kernel having no keys of it. Ends with `bondRemoved`.
     case forgetStored(device: String)
     case event(ConnectorEvent)

@@ -124,6 +124,7 @@ extension ConnectorMachine {
         if let former = device.address, former != address, device.bond != .none { output.append(.discardKeys(former)) }
         candidates.removeAll(of: id)
         devices[id]?.address = address
+        devices[id]?.heardAt = nil
         devices[id]?.bond = device.configured.security == .none ? .none : .stored
         devices[id]?.phase = .expected(since: now)
         devices[id]?.failures = 0

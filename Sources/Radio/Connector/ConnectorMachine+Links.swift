@@ -9,6 +9,7 @@ extension ConnectorMachine {
         isGone = false
         // Nobody could be heard meanwhile.
         for (id, device) in devices {
+            devices[id]?.heardAt = nil
             if case .expected = device.phase { devices[id]?.phase = .expected(since: now) }
         }
     }
@@ -42,6 +43,7 @@ extension ConnectorMachine {
 
     mutating func connected(_ address: BluetoothAddress, at now: BootInstant) {
         guard let id = device(at: address), let device = devices[id] else { return }
+        devices[id]?.heardAt = nil
         // The end of the former link would have been told before this.
         devices[id]?.owesDisconnect = false
         switch device.phase {
@@ -70,6 +72,7 @@ extension ConnectorMachine {
 
     mutating func connectFailed(_ address: BluetoothAddress, at now: BootInstant) {
         guard let id = device(at: address), let device = devices[id] else { return }
+        devices[id]?.heardAt = nil
         switch device.phase {
         case .expected, .stale, .connecting:
             devices[id]?.failures += 1
@@ -87,6 +90,7 @@ extension ConnectorMachine {
             output += [.dropLink(address), .disconnect(address)]
             return
         }
+        devices[id]?.heardAt = nil
         // It came by itself: nobody else need be asked whether they are it.
         if trial?.device == id { abandonTrial() }
         switch devices[id]?.phase {
@@ -224,6 +228,7 @@ extension ConnectorMachine {
     /// Puts the device back on the list.
     mutating func resume(_ id: String, at now: BootInstant) {
         guard let device = devices[id] else { return }
+        devices[id]?.heardAt = nil
         if device.address == nil {
             devices[id]?.phase = .unplaced
         } else if device.failures >= settings.failureLimit, device.configured.identity != nil {

@@ -233,6 +233,7 @@ extension ConnectorMachine {
         devices[id]?.linkedAt = nil
         devices[id]?.owesDisconnect = false
         devices[id]?.failures = 0
+        devices[id]?.heardAt = nil
         devices[id]?.address = address
         devices[id]?.phase = address == nil ? .unplaced : .expected(since: now)
     }

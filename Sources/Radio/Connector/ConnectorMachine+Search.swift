@@ -74,7 +74,7 @@ extension ConnectorMachine {
     // MARK: What is heard
 
     mutating func heard(_ sighting: Sighting, at now: BootInstant) {
-        if let id = device(at: sighting.address) { return heardKnown(id, at: now) }
+        if let id = device(at: sighting.address) { return heardKnown(id, isConnectable: sighting.isConnectable, at: now) }
         guard sighting.isConnectable, !candidates.isSpoof(sighting.address, at: now) else { return }
         var matches: [String] = []
         var claims: [String] = []
@@ -101,13 +101,32 @@ extension ConnectorMachine {
         }
     }
 
-    private mutating func heardKnown(_ id: String, at now: BootInstant) {
+    private mutating func heardKnown(_ id: String, isConnectable: Bool, at now: BootInstant) {
         guard let device = devices[id] else { return }
+        if isConnectable { checkForStall(id, device, at: now) }
         switch device.phase {
         case .expected: devices[id]?.phase = .expected(since: now)
         case .stale where device.failures < settings.failureLimit: devices[id]?.phase = .expected(since: now)
         default: break
         }
+    }
+
+    /// The kernel hears what discovery hears, and links a device of its list at once. One that does neither link nor fail is held up by what the kernel lost track of.
+    private mutating func checkForStall(_ id: String, _ device: Device, at now: BootInstant) {
+        switch device.phase {
+        case .expected, .stale: break
+        default: return
+        }
+        guard isReady, trial == nil else { return }
+        guard let heardAt = device.heardAt else {
+            devices[id]?.heardAt = now
+            return
+        }
+        guard now - heardAt >= settings.heardLimit, lastCycle.map({ now - $0 >= settings.cyclePause }) ?? true else { return }
+        lastCycle = now
+        for other in devices.keys { devices[other]?.heardAt = nil }
+        tell(.heardInVain(device: id))
+        output.append(.cyclePower)
     }
 
     /// Whether a new address would be adopted for the device.

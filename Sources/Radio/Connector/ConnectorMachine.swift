@@ -73,6 +73,8 @@ public struct ConnectorMachine: Sendable {
         var parameters: ConnectionParameters?
         /// The end of a former link is still to be told by the controller.
         var owesDisconnect = false
+        /// When it was heard first, waited for as it is, and not linked since.
+        var heardAt: BootInstant?
         /// Links in a row that ended without explanation while they were being encrypted.
         var doubts = 0
         /// Its keys were found to be wrong or were forgotten: pairing needs permission.
@@ -103,6 +105,8 @@ public struct ConnectorMachine: Sendable {
     var search = Search()
     var candidates = Candidates()
     var trial: Trial?
+    /// When the controller was switched off and on for a device that was heard in vain.
+    var lastCycle: BootInstant?
     /// Pairing is open until then.
     var window: PairingWindow?
     var output: [ConnectorAction] = []

@@ -217,6 +217,7 @@ public actor RadioController {
         case .discardKeys(let address): discardKeys(address)
         case .adopt(let device, let address): adopt(device, address)
         case .removeBond(let device, let address): removeBond(device, address)
+        case .cyclePower: controller.assumeIsolated { $0.powerCycle() }
         case .forgetStored(let device): removeStored(device)
         case .event(let event): onEvent(.device(event))
         }

@@ -58,6 +58,10 @@ public struct ConnectorSettings: Sendable, Hashable {
     public var failureLimit = 3
     /// Without a word from a peer for so long, it is stale.
     public var unheardLimit = Duration.seconds(600)
+    /// A device that is waited for and heard is linked within that, or the kernel is stuck.
+    public var heardLimit = Duration.seconds(90)
+    /// The least time between two power cycles for such a device.
+    public var cyclePause = Duration.seconds(3_600)
     /// From the start of one scan for stale peers to the start of the next.
     public var scanInterval = Duration.seconds(60)
     /// The pause between two scans while somebody waits for their outcome.

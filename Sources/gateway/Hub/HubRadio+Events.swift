@@ -44,6 +44,8 @@ extension HubRadio {
             if state == .working { worked(device) }
         case .stale(let device, let failures):
             log(.notice, .deviceLookedFor, "\(name(device)) is looked for under other addresses too, after \(counted(failures, "failed link", "failed links"))", fields(device))
+        case .heardInVain(let device):
+            log(.warning, .controllerAbsent, "\(name(device)) is heard and the kernel does not link it: the controller is switched off and on", fields(device))
         case .adopted(let device, let address):
             log(.notice, .deviceAdopted, "\(name(device)) is known at \(address) from now on", fields(device))
             worked(device, adopted: true)

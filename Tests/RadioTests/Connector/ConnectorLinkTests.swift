@@ -304,4 +304,45 @@ struct ConnectorLinkTests {
         #expect(asked.contains(.discardKeys(address(1))))
         #expect(!bench.machine.isBonded("A1"))
     }
+
+    @Test("a device that is waited for, heard and never linked means a kernel that is stuck: the controller is switched off and on, at most once an hour")
+    func heardInVain() {
+        var bench = ConnectorBench([front], bonds: [bond(front)])
+        func cycles() -> Int { bench.actions.filter { $0 == .cyclePower }.count }
+        bench.pass(.seconds(601))
+        bench.hear(address(1), collarData("A1"))
+        bench.pass(.seconds(5))
+        bench.hear(address(1), collarData("A1"))
+        #expect(cycles() == 0, "the kernel has its time")
+        bench.pass(.seconds(601))
+        bench.hear(address(1), collarData("A1"))
+        #expect(cycles() == 1)
+        #expect(bench.events.contains(.heardInVain(device: "A1")))
+        bench.tell(.controllerUnavailable)
+        bench.tell(.controllerReady)
+        for _ in 0..<4 {
+            bench.pass(.seconds(601))
+            bench.hear(address(1), collarData("A1"))
+        }
+        #expect(cycles() == 1)
+        bench.pass(.seconds(1_200))
+        bench.hear(address(1), collarData("A1"))
+        #expect(cycles() == 2)
+    }
+
+    @Test("a device that is linked after it was heard, or whose connection fails, is not heard in vain")
+    func heardAndLinked() {
+        var bench = ConnectorBench([front], bonds: [bond(front)])
+        for _ in 0..<2 {
+            bench.hear(address(1), collarData("A1"))
+            bench.tell(.connectFailed(address(1)))
+            bench.pass(.seconds(120))
+        }
+        bench.hear(address(1), collarData("A1"))
+        bench.work("A1", address(1))
+        bench.pass(.seconds(120))
+        bench.tell(.disconnected(address(1), .connectionTimeout))
+        bench.hear(address(1), collarData("A1"))
+        #expect(!bench.actions.contains(.cyclePower))
+    }
 }
