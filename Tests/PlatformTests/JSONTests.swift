@@ -36,6 +36,14 @@ struct JSONTests {
         #expect(JSONValue.object(["a": .array([.integer(1)])]).encoded(indented: true) == "{\n  \"a\": [\n    1\n  ]\n}")
     }
 
+    @Test("a decimal number is written digit for digit, and an empty array or object in two characters")
+    func decimal() throws {
+        let value: JSONValue = .object(["p": .decimal(DecimalNumber(1_200, exponent: -1)), "q": .decimal(DecimalNumber(-5, exponent: -2)), "e": .array([]), "o": .object([:])])
+        #expect(value.encoded() == #"{"p":120.0,"q":-0.05,"e":[],"o":{}}"#)
+        #expect(value.encoded(indented: true) == "{\n  \"p\": 120.0,\n  \"q\": -0.05,\n  \"e\": [],\n  \"o\": {}\n}")
+        #expect(try parse("[\(DecimalNumber(189, exponent: -1)),\(DecimalNumber(3, exponent: 2))]") == .array([.real(18.9), .integer(300)]))
+    }
+
     @Test("a member that is set again has its new value in its old place, and one that is set to nothing is gone")
     func members() {
         var object: JSONObject = ["a": .integer(1), "b": .integer(2), "a": .integer(3)]

@@ -1,4 +1,4 @@
-/// A JSON value (RFC 8259), read and written by libjansson.
+/// A JSON value (RFC 8259). libjansson reads it, and writes texts and binary numbers.
 public indirect enum JSONValue: Sendable, Hashable {
     case null
     case bool(Bool)
@@ -6,6 +6,8 @@ public indirect enum JSONValue: Sendable, Hashable {
     case integer(Int64)
     /// Any other number. What JSON has no number for (an infinity, NaN) is written as null.
     case real(Double)
+    /// A number that is written digit for digit; a reader gives `.integer` or `.real` for it.
+    case decimal(DecimalNumber)
     case string(String)
     case array([JSONValue])
     case object(JSONObject)

@@ -1,3 +1,5 @@
+import Platform
+
 /// `Retry-After` (RFC 9110, section 10.2.3): whole seconds, or a date.
 enum RetryAfter {
     /// The delay that an answer asks for.
@@ -20,23 +22,15 @@ enum RetryAfter {
         let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 6, words[0].utf8.count == 4, words[0].hasSuffix(","), words[5] == "GMT",
-              let day = digits(words[1], 2), (1...31).contains(day), let month = months.firstIndex(of: String(words[2])), let year = digits(words[3], 4)
-        else { return nil }
+              let day = digits(words[1], 2), let month = months.firstIndex(of: String(words[2])), let year = digits(words[3], 4) else { return nil }
         let time = words[4].split(separator: ":", omittingEmptySubsequences: false)
-        guard time.count == 3, let hour = digits(time[0], 2), hour < 24, let minute = digits(time[1], 2), minute < 60,
-              let second = digits(time[2], 2), second < 61 else { return nil }
-        return days(year, Int64(month) + 1, day) * 86_400 + hour * 3_600 + minute * 60 + second
+        guard time.count == 3, let hour = digits(time[0], 2), let minute = digits(time[1], 2), let second = digits(time[2], 2), second <= 60 else { return nil }
+        // A leap second is the one after the 59th.
+        let civil = CivilTime(year: year, month: month + 1, day: day, hour: hour, minute: minute, second: min(second, 59))
+        return civil.map { $0.secondsSince1970 + (second == 60 ? 1 : 0) }
     }
 
-    private static func digits(_ text: Substring, _ count: Int) -> Int64? {
-        text.utf8.count == count && text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
-    }
-
-    /// Days since 1970-01-01 in the proleptic Gregorian calendar. Years begin in March here, so that the leap day is a year's last.
-    private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-        let shifted = month <= 2 ? year - 1 : year
-        let monthFromMarch = (month + 9) % 12
-        let dayOfYear = (153 * monthFromMarch + 2) / 5 + day - 1
-        return shifted * 365 + shifted / 4 - shifted / 100 + shifted / 400 + dayOfYear - 719_468
+    private static func digits(_ text: Substring, _ count: Int) -> Int? {
+        text.utf8.count == count && text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(text) : nil
     }
 }
