@@ -204,11 +204,15 @@ struct CurlTransportTests {
         #expect((.seconds(88)...(.seconds(91))).contains(delay))
     }
 
-    @Test("takes no more than 64 KiB of an answer")
+    @Test("takes no more of an answer than its limit, and a receipt beyond 64 KiB is none")
     func oversized() throws {
         let backend = try Backend()
-        try backend.tell("{\"fault\": \"oversized\"}")
-        let response = try outcome(backend.port, settings()).get()
+        try backend.tell("{\"fault\": \"oversized\", \"count\": 2}")
+        let whole = try outcome(backend.port, settings()).get()
+        #expect(whole.isComplete && Answer(whole, to: wholeDelivery("k"), digest: "").error?.code == "receipt-size")
+        var limited = try settings()
+        limited.bodyLimit = 65_536
+        let response = try outcome(backend.port, limited).get()
         #expect(response.body.count == 65_536 && !response.isComplete && response.status == 201)
         let answer = Answer(response, to: wholeDelivery("k"), digest: "")
         #expect(answer.meaning == .interception && answer.error?.code == "receipt-size")

@@ -20,7 +20,7 @@ public struct CurlSettings: Sendable, Hashable {
     /// The exchange is given up when less than `lowSpeedBytes` a second moved for `lowSpeedTime` (whole seconds, at least one).
     public var lowSpeedBytes: Int
     public var lowSpeedTime: Duration
-    /// The most bytes of content that are taken from an answer.
+    /// The most bytes of content that are taken from an answer: room for a transaction-response to a full Bundle. Each kind of receipt has its own limit.
     public var bodyLimit: Int
     /// The most bytes of header that are taken from an answer.
     public var headerLimit: Int
@@ -28,7 +28,7 @@ public struct CurlSettings: Sendable, Hashable {
     public var userAgent: String
 
     public init(trust: TrustAnchors = .system, pinnedPublicKey: String? = nil, connectTimeout: Duration = .seconds(20), totalTimeout: Duration = .seconds(120),
-                lowSpeedBytes: Int = 64, lowSpeedTime: Duration = .seconds(30), bodyLimit: Int = 65_536, headerLimit: Int = 16_384, userAgent: String) {
+                lowSpeedBytes: Int = 64, lowSpeedTime: Duration = .seconds(30), bodyLimit: Int = 262_144, headerLimit: Int = 16_384, userAgent: String) {
         self.trust = trust
         self.pinnedPublicKey = pinnedPublicKey
         self.connectTimeout = connectTimeout

@@ -45,7 +45,7 @@ extension Receipt {
     /// - Throws: `ReceiptRefusal`, which names the first field that is wrong. The answer then confirms nothing.
     public init(verifying response: HTTPResponse, for delivery: Delivery, digest: String) throws(ReceiptRefusal) {
         guard response.status == 200 || response.status == 201 else { throw ReceiptRefusal(.status, "HTTP \(response.status)") }
-        guard Self.isJSON(response.contentType) else { throw ReceiptRefusal(.contentType, "not application/json") }
+        guard MediaType.isJSON(response.contentType) else { throw ReceiptRefusal(.contentType, "not application/json") }
         guard response.isComplete, response.body.count <= Self.sizeLimit else { throw ReceiptRefusal(.size, "more than \(Self.sizeLimit) bytes") }
         let fields = try Fields(response.body)
 
@@ -82,13 +82,6 @@ extension Receipt {
                 throw ReceiptRefusal(.rejected, "sequence \(rejection.sequence) was neither sent as damaged nor is it a conflict")
             }
         }
-    }
-
-    /// Whether a media type is `application/json`, with or without parameters (RFC 9110, section 8.3.1).
-    private static func isJSON(_ contentType: String?) -> Bool {
-        guard let essence = contentType?.split(separator: ";", omittingEmptySubsequences: false).first else { return false }
-        let blanks: Set<Character> = [" ", "\t"]
-        return String(essence.drop { blanks.contains($0) }.reversed().drop { blanks.contains($0) }.reversed()).lowercased() == "application/json"
     }
 }
 
