@@ -12,6 +12,7 @@ Each line that comes in is answered by one line with ``"ok"``; lines with ``"eve
 ``{"query": "books"}``                                         counts: windows, duplicates, gaps, per owner and log
 ``{"query": "windows", "device", "log", "from", "count"}``     what is held of a range
 ``{"query": "gaps", "device", "log"}``                         the gaps reported of a log
+``{"query": "readings", "owner": key}``                        the FHIR resources held, of one owner or of all
 ``{"query": "requests", "after": number}``                     requests seen after that number (0)
 ``{"query": "audit"}``                                         windows that came under more than one owner
 ``{"query": "faults"}``                                        the rules in force
@@ -146,7 +147,7 @@ class Commands:
     def _query(self, command: dict[str, Any]) -> dict[str, Any]:
         match command["query"]:
             case "books":
-                return {**self._store.books(), "requests": self._traffic.by_status()}
+                return {**self._store.books(), "readings": self._store.readings.books(), "requests": self._traffic.by_status()}
             case "windows":
                 first, count = int(command["from"]), int(command["count"])
                 if not 0 <= first < SEQUENCES or not 0 <= count <= SEQUENCES:
@@ -154,6 +155,8 @@ class Commands:
                 return {"windows": self._store.windows(str(command["device"]), int(command["log"]), first, count)}
             case "gaps":
                 return {"gaps": self._store.gaps(str(command["device"]), int(command["log"]))}
+            case "readings":
+                return {"readings": self._store.readings.readings(command.get("owner"))}
             case "requests":
                 return {"requests": self._traffic.since(int(command.get("after", 0)))}
             case "audit":

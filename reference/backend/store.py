@@ -22,8 +22,8 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
+from . import reading_store, windows
 from . import receipt as receipts
-from . import windows
 from .clock import boottime_ns
 from .refusal import Refusal
 from .submission import Submission
@@ -82,8 +82,11 @@ class Store:
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._db.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;")
         self._open(path)
+        self._db.executescript(reading_store.SCHEMA)
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         self._stamp_all()
+        self.readings = reading_store.ReadingStore(self._db, self._lock)
+        self.readings.stamp_all()
 
     def close(self) -> None:
         with self._lock:

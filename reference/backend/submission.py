@@ -83,11 +83,21 @@ def parse_owner(headers: Headers) -> str:
     return _string(headers, "Hub-Owner")
 
 
+def parse_key(headers: Headers) -> str:
+    """Idempotency-Key alone."""
+    return _string(headers, "Idempotency-Key")
+
+
+def parse_sent(headers: Headers) -> int:
+    """Hub-Sent alone."""
+    return _integer(headers, "Hub-Sent", 0, None)
+
+
 def parse(headers: Headers, body: bytes) -> Submission:
     """The whole request, or the first thing that is wrong with it."""
-    _media_type(headers)
+    check_media_type(headers, MEDIA_TYPE)
     digest = hashlib.sha256(body).digest()
-    _check_digest(headers, digest)
+    check_digest(headers, digest)
     log = _integer(headers, "Hub-Log", 0, U32_MAX)
     first = _integer(headers, "Hub-First", 0, U32_MAX)
     count = _integer(headers, "Hub-Count", 0, U32_MAX)
@@ -99,7 +109,7 @@ def parse(headers: Headers, body: bytes) -> Submission:
         raise Refusal(400, "empty", "header Hub-Count", "a request without windows must report at least one gap in Hub-Gaps")
     submission = Submission(
         owner=parse_owner(headers),
-        key=_string(headers, "Idempotency-Key"),
+        key=parse_key(headers),
         digest=digest,
         device=_string(headers, "Hub-Device"),
         log=log,
@@ -108,7 +118,7 @@ def parse(headers: Headers, body: bytes) -> Submission:
         gaps=gaps,
         received=_integer(headers, "Hub-Received", 0, None),
         clock=_clock(headers),
-        sent=_integer(headers, "Hub-Sent", 0, None),
+        sent=parse_sent(headers),
     )
     _check_windows(submission)
     return submission
@@ -161,16 +171,18 @@ def _integer(headers: Headers, name: str, low: int, high: int | None) -> int:
     return value
 
 
-def _media_type(headers: Headers) -> None:
+def check_media_type(headers: Headers, expected: str) -> None:
+    """Content-Type is this one, and the body has no content coding."""
     lines = headers.get("content-type", ())
     found = lines[0].partition(";")[0].strip().lower() if len(lines) == 1 else ""
-    if found != MEDIA_TYPE:
-        raise Refusal(415, "content-type", "header Content-Type", f"{MEDIA_TYPE} is expected, not {', '.join(lines) or 'nothing'}")
+    if found != expected:
+        raise Refusal(415, "content-type", "header Content-Type", f"{expected} is expected, not {', '.join(lines) or 'nothing'}")
     if headers.get("content-encoding", ()):
-        raise Refusal(415, "content-encoding", "header Content-Encoding", "windows travel without a content coding")
+        raise Refusal(415, "content-encoding", "header Content-Encoding", "a body travels without a content coding")
 
 
-def _check_digest(headers: Headers, digest: bytes) -> None:
+def check_digest(headers: Headers, digest: bytes) -> None:
+    """Content-Digest is there and is that of the body (RFC 9530)."""
     lines = headers.get("content-digest", ())
     if not lines:
         raise Refusal(400, "header-missing", "header Content-Digest", "this header is required")

@@ -1,5 +1,6 @@
 """docs/openapi.yaml is right in itself, says what the server does, and its example runs under curl."""
 
+import json
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import textwrap
 import unittest
 
 from tests.harness import OWNERS, PATIENCE, REFERENCE, BackendCase, authority, hub_request
+from tests.test_readings import bundle_request, observation
 
 DOCUMENT = REFERENCE.parent / "docs" / "openapi.yaml"
 
@@ -93,6 +95,26 @@ class Document(BackendCase):
         for header, parameter in (("Idempotency-Key", "IdempotencyKey"), ("Hub-Device", "HubDevice")):
             schema = self.document["components"]["parameters"][parameter]["schema"]["$ref"].rpartition("/")[2]
             check(schema, request.headers[header])
+
+    def test_every_answer_to_readings_is_documented(self):
+        responses = self.document["paths"]["/v1/readings"]["post"]["responses"]
+        self.assertLessEqual({"200", "400", "401", "403", "412", "413", "415", "422"}, set(responses))
+
+    @unittest.skipIf(jsonschema is None, "openapi-spec-validator is not installed")
+    def test_bundles_and_their_answers_follow_their_schemas(self):
+        def check(name: str, value: object) -> None:
+            jsonschema.validate(value, {"$ref": f"#/components/schemas/{name}", "components": self.document["components"]}, jsonschema.Draft202012Validator)
+
+        request = bundle_request(observation("r-openapi"))
+        check("TransactionBundle", json.loads(request.body))
+        check("TransactionResponse", self.send(request).json)
+        check("OperationOutcome", self.send(bundle_request(observation("r-openapi"), owner="ben")).json)
+        check("Problem", self.send(bundle_request(body=b"{}")).json)
+        responses = self.document["paths"]["/v1/readings"]["post"]["responses"]
+        check("TransactionResponse", responses["200"]["content"]["application/fhir+json"]["example"])
+        check("OperationOutcome", responses["412"]["content"]["application/fhir+json"]["example"])
+        with self.assertRaises(jsonschema.ValidationError):
+            check("TransactionBundle", {"resourceType": "Bundle", "type": "batch", "entry": []})
 
 
 if __name__ == "__main__":
