@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A Bluetooth controller for the kernel (/dev/vhci) and the peripherals that are in its reach, in one process.
 
-    virtual_controller.py [--address AA:..] [--control SOCKET] [--collar KEY=VALUE,...]... [--peripheral KEY=VALUE,...]... [@FILE]
+    virtual_controller.py [--address AA:..] [--control SOCKET] [--collar KEY=VALUE,...]... [--cuff KEY=VALUE,...]... [--bp2 KEY=VALUE,...]...
+                          [--peripheral KEY=VALUE,...]... [@FILE]
 
 @FILE holds arguments, one a line. Keys, with "-" or "_":
   both         address=C0:...  mtu=23..517  advertise-ms=1000  io=none|display|keyboard  passkey=N
@@ -9,12 +10,15 @@
                absent=yes|no: from the start, until "present"  keys=FILE: where its bonds outlive it
   collars      serial=SN-1  backlog=N  interval-ms=N  heartbeat-ms=5000  secure=yes|no  identity-in=scan-response|advertisement
                clock-set=yes|no  poses-as=SERIAL  seed=N  capacity=N  first=N  rate=N windows a second (0: as fast as it can)
+  cuffs        serial=BP-1  readings=N  order=oldest|newest  deletes=yes|no  drops=yes|no  takes=sets|refuses|keeps  behind=SECONDS
+               time-in=current-time|date-time  secure=yes|no  quiet=yes|no  records=yes|no
+  bp2          serial=BP-1  readings=N  keeps-list=yes|no  single-file=yes|no  behind=SECONDS
   peripherals  name=NAME  bondable=yes|no
 
 stdout: JSON events, one a line; the first, {"event":"ready"}, comes when the kernel has its controller and everything advertises.
 
 --control is a Unix stream socket: JSON objects, one a line, each answered by one line: what was asked for, {"ok":true}, or {"error":"..."}.
-Requests with the member "device" (a collar's serial, a peripheral's name) go to that device:
+Requests with the member "device" (a serial number, a peripheral's name) go to that device:
   any          {"query":"state"}
                {"do":"drop-link"} by the peripheral ("reason": HCI error code, 19)   {"do":"cut-link"} by the controllers ("reason", 8)
                {"do":"fade"} nothing passes until the supervision timeout ("seconds")  {"do":"absent"} {"do":"present"}
@@ -24,6 +28,7 @@ Requests with the member "device" (a collar's serial, a peripheral's name) go to
                {"do":"silence"} no heartbeat on this link   {"do":"mute","count":N} answers that do not come   {"do":"busy","count":N}
                {"do":"rate","windows-per-second":N}   {"do":"format"}   {"do":"flash-error","sequence":S,"times":N}   {"do":"disturb","sequence":S,"times":N}
                {"do":"battery","percent":P}   {"do":"battery-change","address":"C0:.."}   {"do":"identity","hex":".."} in the advertisement
+  cuffs, bp2   {"query":"books"}   cuffs: {"do":"measure","systolic":S,"diastolic":D} ("user")
   peripherals  {"do":"battery","percent":P}
 Without it they are the controller's: {"query":"controller"}   {"query":"devices"} their names   {"do":"unplug"}   {"do":"plug"} ("address")   {"do":"hang"} no word any more   {"do":"unhang"}
 """
@@ -32,6 +37,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import functools
 import inspect
 import json
 import logging
@@ -39,11 +45,14 @@ import os
 import sys
 
 from collar_device import CollarDevice
+from cuff_device import BP2Device, CuffDevice
 from peer import Peer
 from peripheral import Peripheral
 from virtual_radio import Air, KernelController
 
 LINE_LIMIT = 1 << 20
+# By their options on the command line.
+KINDS: dict[str, type[Peer]] = {"collar": CollarDevice, "cuff": CuffDevice, "bp2": BP2Device, "peripheral": Peripheral}
 
 
 def keys_of(kind: type) -> dict[str, inspect.Parameter]:
@@ -59,7 +68,7 @@ def keys_of(kind: type) -> dict[str, inspect.Parameter]:
 def parse_device(kind: type, text: str) -> dict:
     """KEY=VALUE,... as the arguments of a device, each by the type of its option."""
     options = keys_of(kind)
-    name_key = "serial" if kind is CollarDevice else "name"
+    name_key = "name" if kind is Peripheral else "serial"
     values: dict = {}
     for item in filter(None, text.split(",")):
         key, equals, value = item.partition("=")
@@ -105,7 +114,7 @@ class World:
 
     def add(self, kind: type, values: dict) -> None:
         values = dict(values)
-        name, address = values.pop("serial" if kind is CollarDevice else "name"), values.pop("address")
+        name, address = values.pop("name" if kind is Peripheral else "serial"), values.pop("address")
         if name in self.devices:
             raise ValueError(f"two devices are called {name}")
         self.devices[name] = kind(self.air, name, address, self.emit, **values)
@@ -173,16 +182,15 @@ async def main() -> None:
     parser.add_argument("--address", default="F0:F1:F2:F3:F4:00", help="of the controller: public")
     parser.add_argument("--vhci", default="/dev/vhci")
     parser.add_argument("--control", metavar="SOCKET")
-    parser.add_argument("--collar", action="append", default=[], type=lambda text: parse_device(CollarDevice, text))
-    parser.add_argument("--peripheral", action="append", default=[], type=lambda text: parse_device(Peripheral, text))
+    for name, kind in KINDS.items():
+        parser.add_argument(f"--{name}", action="append", default=[], type=functools.partial(parse_device, kind))
     options = parser.parse_args()
     logging.basicConfig(level=os.environ.get("PEERS_LOG", "WARNING"), format="%(asctime)s %(name)s: %(message)s")
 
     world = World(options.address, options.vhci)
-    for values in options.collar:
-        world.add(CollarDevice, values)
-    for values in options.peripheral:
-        world.add(Peripheral, values)
+    for name, kind in KINDS.items():
+        for values in getattr(options, name):
+            world.add(kind, values)
     if options.control:
         server = await asyncio.start_unix_server(world.converse, options.control, limit=LINE_LIMIT)
     await world.start()
