@@ -10,6 +10,7 @@
         2B36 record, 2A52 record access control point   notify; write, indicate (with records)
 
 Once measurements are subscribed, the memory is sent: each reading after the confirmation of the one before it. `when_sent` is called after the last confirmation.
+A cuff with records waits to be asked for them instead.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class CuffServices:
         self.cuff = cuff
         self.battery = 80
         self._notify, self._indicate, self._when_sent, self._room, self._now = notify, indicate, when_sent, room, now
-        self._crc = crc
+        self._records, self._crc = records, crc
         self._sending: asyncio.Task | None = None
         guarded = secure or (lambda characteristic: characteristic)
         self.measurement = guarded(Characteristic(UUID.from_16_bits(0x2A35), PROPERTIES.INDICATE, Attribute.Permissions(0), b""))
@@ -72,7 +73,7 @@ class CuffServices:
 
     def subscribed(self, characteristic: Characteristic, value: int) -> None:
         """A Client Characteristic Configuration was written."""
-        if characteristic is self.measurement and value & 2 and self._sending is None:
+        if characteristic is self.measurement and value & 2 and self._sending is None and not self._records:
             self._sending = asyncio.get_running_loop().create_task(self._send())
 
     def link_ended(self) -> None:

@@ -308,7 +308,7 @@ struct BP2CheckpointTests {
     func clockReset() {
         var checkpoint = BP2Checkpoint()
         checkpoint.stored(names[0], [2])
-        #expect(checkpoint.listed([names[0]], clockWasReset: true) == [names[0]])
+        #expect(checkpoint.listed([names[0]], clockWentBack: true) == [names[0]])
         checkpoint.stored(names[0], [2])
         #expect(checkpoint.listed([names[0]]).isEmpty && checkpoint.entries.count == 1)
     }

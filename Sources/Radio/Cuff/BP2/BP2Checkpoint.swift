@@ -34,11 +34,11 @@ public struct BP2Checkpoint: Sendable, Hashable {
 
     /// The cuff has listed its files.
     ///
-    /// - Parameter clockWasReset: whether the cuff's clock went back since the last link: no name is known then.
+    /// - Parameter clockWentBack: whether the cuff's clock went back since the last link: no name is known then.
     /// - Returns: those that are named as single readings are and have to be read, the oldest name first.
-    public mutating func listed(_ names: [BP2FileName], clockWasReset: Bool = false) -> [BP2FileName] {
+    public mutating func listed(_ names: [BP2FileName], clockWentBack: Bool = false) -> [BP2FileName] {
         let present = Set(names.map(\.text))
-        for place in entries.indices where clockWasReset || !present.contains(entries[place].name) { entries[place].isListed = false }
+        for place in entries.indices where clockWentBack || !present.contains(entries[place].name) { entries[place].isListed = false }
         let known = Set(entries.filter(\.isListed).map(\.name))
         return names.filter { $0.time != nil && !known.contains($0.text) }.sorted { $0.text < $1.text }
     }
