@@ -71,6 +71,13 @@ public actor Outbox {
         try opened().load(id)
     }
 
+    /// An entry of readings, checked against its digest.
+    ///
+    /// - Throws: as `load(_:)`.
+    public func loadReadings(_ id: EntryID) throws(OutboxError) -> StoredReadings {
+        try opened().loadReadings(id)
+    }
+
     /// Everything that is stored, without the windows.
     public func snapshot() throws(OutboxError) -> OutboxSnapshot {
         try opened().snapshot(logBytes: try files.size(files.database + "-wal") ?? 0)

@@ -12,6 +12,8 @@ public struct OutboxSettings: Sendable, Hashable {
     public var evidenceCapacity: Int
     /// Receipts of settled entries that are remembered, so that a receipt that is committed twice is known; the oldest goes first.
     public var receiptMemory: Int
+    /// Readings that were delivered and are remembered, so that a cuff that repeats them sends nothing new; the oldest goes first.
+    public var readingMemory: Int
     /// Lines of the audit of operators' acts that are kept; the oldest goes first.
     public var auditMemory: Int
     /// Bonds that may be stored: those of one controller with every device, and of a few controllers that were exchanged.
@@ -30,7 +32,7 @@ public struct OutboxSettings: Sendable, Hashable {
     /// The bounds of the product: 20 places, 16 of them for collars.
     public init(
         places: Int = 20, collarPlaces: Int = 16, quarantineCapacity: Int = 20, sealedCapacity: Int = 20, evidenceCapacity: Int = 2_560,
-        receiptMemory: Int = 64, auditMemory: Int = 256, bondCapacity: Int = 32, adoptionCapacity: Int = 32, checkpointPages: Int = 256,
+        receiptMemory: Int = 64, readingMemory: Int = 2_048, auditMemory: Int = 256, bondCapacity: Int = 32, adoptionCapacity: Int = 32, checkpointPages: Int = 256,
         changeLimit: Int = 16, asideLimit: Int = 4, vfs: String? = nil
     ) {
         self.places = places
@@ -39,6 +41,7 @@ public struct OutboxSettings: Sendable, Hashable {
         self.sealedCapacity = sealedCapacity
         self.evidenceCapacity = evidenceCapacity
         self.receiptMemory = receiptMemory
+        self.readingMemory = readingMemory
         self.auditMemory = auditMemory
         self.bondCapacity = bondCapacity
         self.adoptionCapacity = adoptionCapacity
@@ -52,6 +55,10 @@ public struct OutboxSettings: Sendable, Hashable {
     public static let windowLimit = 128
     /// The size of a raw window (collar profile, section Window).
     public static let windowSize = 322
+    /// The most readings in one entry.
+    public static let readingLimit = 64
+    /// The most bytes of one reading.
+    public static let readingSize = 768
     /// The most gaps in one entry: each window of the body may be damaged, and half as many ranges may be missing around them.
     public static let gapLimit = 192
     /// The most former logs of a device whose rests wait to be reported.

@@ -45,6 +45,23 @@ enum Fingerprint {
         return SHA256.digest(encoder.bytes)
     }
 
+    /// The digest over an entry of readings: whose they are, and every byte of them.
+    static func of(_ readings: [ReadingRecord], name: String, owner: String) -> [UInt8] {
+        var encoder = Encoder()
+        encoder.add(name)
+        encoder.add(UInt64(DeviceKind.cuff.rawValue))
+        encoder.add(owner)
+        encoder.add(UInt64(readings.count))
+        for reading in readings {
+            encoder.add(reading.name)
+            encoder.add(reading.device)
+            encoder.add(UInt64(bitPattern: reading.received))
+            encoder.add(UInt64(reading.octets.count))
+            encoder.bytes += reading.octets
+        }
+        return SHA256.digest(encoder.bytes)
+    }
+
     /// The digest over all assignments, by which a salvaged table proves to be whole.
     static func of(assignments: [(device: String, assignment: Assignment)]) -> [UInt8] {
         var encoder = Encoder()

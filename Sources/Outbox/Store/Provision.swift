@@ -9,7 +9,8 @@ public struct Provision: Sendable, Hashable {
     /// A frame of the write-ahead log is a page behind 24 bytes; the file begins with 32.
     private static let frameSize = 4_120
 
-    /// Pages for one entry with all that may hang on it: 128 windows (10 and a part of a leaf), 192 gaps, 128 parts, the head; leaves half full.
+    /// Pages for one entry with all that may hang on it: 128 windows (10 and a part of a leaf), 192 gaps, 128 parts, the head; leaves half full. Or 64 readings,
+    /// four on a leaf, and their parts.
     private static let entryPages = 20
     /// Pages for one bond: what was discovered (16,384 bytes), and its rows; leaves half full.
     private static let bondPages = 6
@@ -22,7 +23,7 @@ public struct Provision: Sendable, Hashable {
     public init(_ settings: OutboxSettings) {
         pages = Self.basePages
             + Self.entryPages * (settings.places + settings.quarantineCapacity + settings.sealedCapacity)
-            + settings.evidenceCapacity / 4 + settings.receiptMemory / 8 + settings.auditMemory / 8
+            + settings.evidenceCapacity / 4 + settings.receiptMemory / 8 + settings.auditMemory / 8 + settings.readingMemory / 32
             + Self.bondPages * settings.bondCapacity + settings.adoptionCapacity / 8
         logBytes = Int64(32 + Self.frameSize * 2 * (settings.checkpointPages + settings.changeLimit * Self.changePages))
     }

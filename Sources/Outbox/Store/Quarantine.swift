@@ -82,7 +82,7 @@ extension Store {
     ///
     /// - Returns: whether its ranges are settled now.
     private func end(_ row: EntryRow, _ id: EntryID) throws(OutboxError) -> Bool {
-        guard try verifiedHead(row, id) != nil else {
+        guard row.kind == .cuff ? try verifiedReadings(row, id) != nil : try verifiedHead(row, id) != nil else {
             try remove(row.id)
             return false
         }
@@ -91,7 +91,9 @@ extension Store {
     }
 
     private func described(_ row: EntryRow) -> String {
-        "\(row.count) windows of \(row.device), log \(row.log), from \(row.first), owner \(row.owner)"
+        row.kind == .cuff
+            ? "\(row.count) readings, owner \(row.owner.isEmpty ? "unknown" : row.owner)"
+            : "\(row.count) windows of \(row.device), log \(row.log), from \(row.first), owner \(row.owner)"
     }
 
     private func audit(_ act: String, by actor: String, at: Int64) throws(OutboxError) -> AuditLine {

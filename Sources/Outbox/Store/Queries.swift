@@ -52,11 +52,12 @@ extension Store {
         guard let row = try row(name) else { return nil }
         let parts = try parts(row.id)
         return try database.first("""
-            SELECT attempts, exhausted, failure, reason, received, (SELECT count(*) FROM gap WHERE gap.entry = entry.id) FROM entry WHERE id = ?1
+            SELECT attempts, exhausted, failure, reason, received, (SELECT count(*) FROM gap WHERE gap.entry = entry.id),
+                   (SELECT total(length(octets)) FROM reading WHERE reading.entry = entry.id) FROM entry WHERE id = ?1
             """, .integer(row.id)) { more in
             EntryHead(
                 id: name, state: row.state, kind: row.kind, owner: row.owner, device: row.device, log: row.log, first: row.first, count: row.count,
-                byteCount: row.count * OutboxSettings.windowSize, gapCount: more.small(5), attempts: more.small(0), exhausted: more.integer(1) != 0,
+                byteCount: row.kind == .cuff ? more.small(6) : row.count * OutboxSettings.windowSize, gapCount: more.small(5), attempts: more.small(0), exhausted: more.integer(1) != 0,
                 lastFailure: more.optionalText(2), keyGeneration: row.generation, idempotencyKey: row.key, order: row.id,
                 quarantineReason: more.optionalText(3), received: more.integer(4), parts: parts)
         }
@@ -64,7 +65,7 @@ extension Store {
 
     /// The entry whole, if its bytes are those that were stored.
     func load(_ name: EntryID) throws(OutboxError) -> StoredEntry {
-        guard let head = try head(name) else { throw OutboxError(.unknownEntry, "no entry \(name)") }
+        guard let head = try head(name), head.kind == .collar else { throw OutboxError(.unknownEntry, "no entry of windows \(name)") }
         guard let (batch, digest) = try verified(name) else { throw OutboxError(.damagedEntry, "entry \(name): its digest does not match its bytes") }
         return StoredEntry(head: head, body: batch.body, gaps: batch.gaps, received: batch.received, clock: batch.clock, digest: digest)
     }
@@ -101,7 +102,9 @@ extension Store {
         var damaged: [EntryID] = []
         let names = try database.all("SELECT name FROM entry ORDER BY id") { EntryID(trusted: $0.text(0)) }
         for name in names {
-            if try verified(name) == nil { damaged.append(name) }
+            guard let row = try row(name) else { continue }
+            let isWhole = row.kind == .cuff ? try verifiedReadings(row, name) != nil : try verified(name) != nil
+            if !isWhole { damaged.append(name) }
         }
         return damaged
     }

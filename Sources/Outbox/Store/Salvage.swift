@@ -55,7 +55,12 @@ struct Salvage {
 
 /// An entry taken from a broken file.
 struct SalvagedEntry {
-    let batch: WindowBatch
+    enum Content {
+        case windows(WindowBatch)
+        case readings([ReadingRecord])
+    }
+
+    let content: Content
     let head: EntryHead
 }
 
@@ -84,9 +89,16 @@ extension Store {
 
     func salvageable(_ number: Int64) -> SalvagedEntry? {
         guard let name = try? database.first("SELECT name FROM entry WHERE id = ?1", .integer(number), read: { $0.text(0) }),
-              let id = EntryID(name), let found = try? verified(id), let head = try? head(id)
+              let id = EntryID(name), let row = try? row(id), let head = try? head(id)
         else { return nil }
-        return SalvagedEntry(batch: found.batch, head: head)
+        switch row.kind {
+        case .collar:
+            guard let found = try? verified(id) else { return nil }
+            return SalvagedEntry(content: .windows(found.batch), head: head)
+        case .cuff:
+            guard let readings = try? verifiedReadings(row, id) else { return nil }
+            return SalvagedEntry(content: .readings(readings), head: head)
+        }
     }
 
     // MARK: The new file
@@ -103,7 +115,10 @@ extension Store {
     func take(_ found: SalvagedEntry) throws(OutboxError) {
         let head = found.head
         if try database.number("SELECT count(*) FROM entry WHERE name = ?1", .text(head.id.text)) > 0 { return }
-        try insert(found.batch, name: head.id.text, kind: head.kind, line: nil)
+        switch found.content {
+        case .windows(let batch): try insert(batch, name: head.id.text, kind: head.kind, line: nil)
+        case .readings(let readings): try take(readings, head)
+        }
         guard let row = try row(head.id) else { return }
         // The key is outside the fingerprint, as it changes once; one that is broken is replaced by the first.
         let key = EntryID(head.idempotencyKey) == nil ? head.id.text : head.idempotencyKey

@@ -4,7 +4,7 @@ struct Schema: Sendable {
     static let applicationID: Int64 = 0x4774_7779
 
     /// This release's.
-    static let present = Schema(steps: [first, second])
+    static let present = Schema(steps: [first, second, third])
 
     /// One step a version. A step is never changed once a release had it; a new table is a new step at the end.
     let steps: [String]
@@ -105,5 +105,15 @@ struct Schema: Sendable {
         CREATE TABLE adopted (
             device TEXT PRIMARY KEY, address INTEGER NOT NULL, random INTEGER NOT NULL, digest BLOB NOT NULL
         ) STRICT, WITHOUT ROWID;
+        """
+
+    /// Readings of cuffs. An entry of them is open while `open_entry` names it. What was delivered is remembered by a mark of its name.
+    private static let third = """
+        CREATE TABLE reading (
+            entry INTEGER NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL, device TEXT NOT NULL, received INTEGER NOT NULL, octets BLOB NOT NULL,
+            PRIMARY KEY (entry, position)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE open_entry (entry INTEGER PRIMARY KEY) STRICT;
+        CREATE TABLE delivered_reading (id INTEGER PRIMARY KEY, mark BLOB NOT NULL) STRICT;
         """
 }

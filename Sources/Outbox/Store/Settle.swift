@@ -1,7 +1,7 @@
 /// Step 5: receipt, settled range, pending clear and the free place, in one transaction. And what happens to an entry before it.
 extension Store {
     func settle(_ id: EntryID, _ receipt: ReceiptRecord) throws(OutboxError) -> ChangeOutcome {
-        guard let row = try row(id) else { return try settledBefore(id, receipt) }
+        guard let row = try row(id), row.kind == .collar else { return try settledBefore(id, key: receipt.key) }
         guard try parts(row.id).isEmpty else {
             return .refused(Refusal(.wrongKey, "entry \(id) is split; only receipts for its parts settle it"))
         }
@@ -13,7 +13,7 @@ extension Store {
     }
 
     func settlePart(_ id: EntryID, index: Int, _ receipt: ReceiptRecord) throws(OutboxError) -> ChangeOutcome {
-        guard let row = try row(id) else { return try settledBefore(id, receipt) }
+        guard let row = try row(id), row.kind == .collar else { return try settledBefore(id, key: receipt.key) }
         let parts = try parts(row.id)
         guard let part = parts.first(where: { $0.index == index }) else {
             return .refused(Refusal(.unknownPart, "entry \(id) has no part \(index)"))
@@ -78,6 +78,7 @@ extension Store {
             ($0.integer(0), RangeSet.Span(first: $0.sequence(1), end: $0.sequence(1) + $0.sequence(2), tag: nil))
         }
         for (line, span) in gaps { try addSettled([span], to: line) }
+        if row.kind == .cuff { try rememberReadings(of: row.id) }
         try remove(row.id)
         try movePendingClear(row.device)
         try prune(row.device)
@@ -88,6 +89,8 @@ extension Store {
         try database.run("DELETE FROM part WHERE entry = ?1", .integer(entry))
         try database.run("DELETE FROM gap WHERE entry = ?1", .integer(entry))
         try database.run("DELETE FROM body WHERE entry = ?1", .integer(entry))
+        try database.run("DELETE FROM reading WHERE entry = ?1", .integer(entry))
+        try database.run("DELETE FROM open_entry WHERE entry = ?1", .integer(entry))
         try database.run("DELETE FROM entry WHERE id = ?1", .integer(entry))
     }
 
@@ -114,15 +117,15 @@ extension Store {
         return nil
     }
 
-    private func remember(_ receipt: ReceiptRecord, for id: EntryID) throws(OutboxError) {
+    func remember(_ receipt: ReceiptRecord, for id: EntryID) throws(OutboxError) {
         try database.run(
             "INSERT INTO receipt (entry, key, receipt) VALUES (?1, ?2, ?3)", .text(id.text), .text(receipt.key.bounded(64)),
             .text(receipt.receipt.bounded(256)))
         try database.run("DELETE FROM receipt WHERE id <= ?1", .integer(database.lastRow - Int64(settings.receiptMemory)))
     }
 
-    private func settledBefore(_ id: EntryID, _ receipt: ReceiptRecord) throws(OutboxError) -> ChangeOutcome {
-        let known = try database.number("SELECT count(*) FROM receipt WHERE entry = ?1 AND key = ?2", .text(id.text), .text(receipt.key))
+    func settledBefore(_ id: EntryID, key: String) throws(OutboxError) -> ChangeOutcome {
+        let known = try database.number("SELECT count(*) FROM receipt WHERE entry = ?1 AND key = ?2", .text(id.text), .text(key))
         return known > 0 ? .settledBefore : .refused(.unknown(id))
     }
 

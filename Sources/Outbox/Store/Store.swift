@@ -34,6 +34,11 @@ final class Store {
     private func apply(_ change: Change) throws(OutboxError) -> ChangeOutcome {
         switch change {
         case .enqueue(let batch): try enqueue(batch)
+        case .storeReading(let record): try storeReading(record)
+        case .setReadingAside(let record, let reason): try setReadingAside(record, reason: reason)
+        case .freeze(let id): try freeze(id)
+        case .settleReadings(let id, let receipt): try settleReadings(id, receipt)
+        case .setAside(let position, let id, let reason): try setAside(position, of: id, reason: reason)
         case .settle(let id, let receipt): try settle(id, receipt)
         case .attemptFailed(let id, let code, let exhausted): try attemptFailed(id, code: code, exhausted: exhausted)
         case .rekey(let id): try rekey(id)

@@ -13,6 +13,30 @@ public enum Change: Sendable {
     /// gives `settledBefore`.
     case settle(EntryID, ReceiptRecord)
 
+    /// Stores a reading of a cuff in the owner's open entry, or in a new one. The cuff's indication may be confirmed once this is committed.
+    ///
+    /// Answered by `readingStored`, or by `readingKnown` when its name is stored or was delivered: a cuff that repeats itself sends nothing new. Refused with `noPlace`,
+    /// `ownerNotConfigured` or `malformed`; the cuff keeps what is not confirmed.
+    case storeReading(ReadingRecord)
+
+    /// Stores a reading in quarantine: nobody knows whose it is, or it cannot be read. Those of one owner and one reason share entries.
+    ///
+    /// Answered as `storeReading`. Refused with `quarantineFull` or `malformed`.
+    case setReadingAside(ReadingRecord, reason: String)
+
+    /// No further reading joins the entry: what it holds and its key are fixed. Commit it before the entry is sent for the first time.
+    case freeze(EntryID)
+
+    /// Stores the receipt of an entry of readings, or of one of its parts. Readings that conflict are set aside; the entry ends with its last part.
+    ///
+    /// Refused with `unknownEntry`, `wrongKey`, `malformed`, `damaged` or `quarantineFull`.
+    case settleReadings(EntryID, ReadingsReceiptRecord)
+
+    /// Sets one reading of a queued entry aside, for which the whole was refused (412). The rest is another content under another key.
+    ///
+    /// Answered by `rekeyed`, or by `done` when nothing is left. Refused with `notQueued`, `malformed` (also when a part has its receipt already), `damaged` or `quarantineFull`.
+    case setAside(Int, of: EntryID, reason: String)
+
     /// Counts a failed attempt; `exhausted` says whether it was the last before the next flush.
     case attemptFailed(EntryID, code: String, exhausted: Bool)
 
@@ -110,6 +134,10 @@ public enum Change: Sendable {
 public enum ChangeOutcome: Sendable, Hashable {
     /// The entry that was written.
     case enqueued(EntryID)
+    /// The entry that the reading is in.
+    case readingStored(EntryID)
+    /// The reading is stored already, or was delivered; nothing changed.
+    case readingKnown
     /// The entry is settled and gone; the clear that its device is due now.
     case settled(PendingClear?)
     /// The same receipt was committed before; nothing changed.
