@@ -63,3 +63,11 @@ let package = Package(
     ],
     cxxLanguageStandard: .cxx17
 )
+
+// A fuzzer's runtime calls into it: it has no entry point of its own, and is built by scripts/fuzz-cuffs alone.
+if Context.environment["HUB_FUZZ"] != nil {
+    package.targets.append(.executableTarget(
+        name: "cuff-fuzz", dependencies: ["Platform", "Radio"], path: "Tests/Fuzz/cuff-fuzz",
+        swiftSettings: strict + [.unsafeFlags(["-parse-as-library"])]
+    ))
+}

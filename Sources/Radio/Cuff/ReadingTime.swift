@@ -99,7 +99,8 @@ public struct ReadingTime: Sendable, Hashable {
         var shown = device
         var basis = Basis.cuffClock
         if case .ahead(let seconds) = clock, seconds.magnitude > CuffClock.tolerance.magnitude {
-            guard let corrected = CivilTime(secondsSince1970: device.secondsSince1970 - seconds) else { return (received.seconds, .received) }
+            let (local, overflow) = device.secondsSince1970.subtractingReportingOverflow(seconds)
+            guard !overflow, let corrected = CivilTime(secondsSince1970: local) else { return (received.seconds, .received) }
             shown = corrected
             basis = .correctedCuffClock
         }

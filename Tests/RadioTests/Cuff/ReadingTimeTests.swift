@@ -59,6 +59,7 @@ struct ReadingTimeTests {
         #expect(place(.civil(try civil(17, 17)), .ahead(-86_400)).basis == .received)
         let far = try #require(CivilTime(year: 1_583, month: 1, day: 1, hour: 0, minute: 0, second: 0))
         #expect(place(.civil(far), .ahead(1_000_000)).basis == .received)
+        for seconds in [Int64.min, .max] { #expect(place(.civil(far), .ahead(seconds)).basis == .received) }
     }
 
     @Test("a hub that does not know the time believes the cuff")

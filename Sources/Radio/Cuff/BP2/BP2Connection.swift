@@ -56,7 +56,7 @@ public actor BP2Connection {
         let timer: TimerID
     }
 
-    private static let service = uuid("14839ac4-7d7e-415c-9a42-167340cf2339")
+    static let service = uuid("14839ac4-7d7e-415c-9a42-167340cf2339")
     private static let request = uuid("8b00ace7-eb0b-49b0-bbe9-9aee0a26e1a3")
     private static let answer = uuid("0734594a-a8e7-4b1a-a6b1-cd5243059a57")
 
