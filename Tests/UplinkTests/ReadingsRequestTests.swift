@@ -68,14 +68,14 @@ struct ReadingsRequestTests {
         #expect(number.millimetresOfMercury?.description == text)
     }
 
-    @Test("every pressure in tenths of a kPa can be told from its neighbours, and numbers beyond any pressure are none")
+    @Test("every pressure in hundredths of a kPa can be told from its neighbours, and numbers beyond any pressure are none")
     func kilopascalSteps() {
-        let converted = (0..<400).map { DecimalNumber($0, exponent: -1).millimetresOfMercury }
-        #expect(Set(converted).count == 400)
-        for (number, value) in converted.enumerated() {
-            // Against binary arithmetic, which is good enough for a tenth.
-            #expect(value?.coefficient == Int64((Double(number) * 1_000 / 133.322387415).rounded()))
-        }
+        // Enough of them that the rest behind the last decimal is now small, now large.
+        let converted = (0..<4_000).map { DecimalNumber($0, exponent: -2).millimetresOfMercury }
+        #expect(Set(converted).count == 4_000)
+        // Against binary arithmetic, which is good enough for a hundredth.
+        let expected = (0..<4_000).map { Int64((Double($0) * 1_000 / 133.322387415).rounded()) }
+        #expect(converted.map { $0?.coefficient } == expected)
         #expect(DecimalNumber(.max).millimetresOfMercury == nil)
         #expect(DecimalNumber(.min, exponent: 127).millimetresOfMercury == nil)
         #expect(DecimalNumber(1, exponent: 18).millimetresOfMercury != nil)
