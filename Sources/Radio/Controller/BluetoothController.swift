@@ -18,6 +18,7 @@ public actor BluetoothController {
 
     nonisolated let loop: any EventLoop
     private let client: ManagementClient
+    private let isBlocked: @Sendable (ControllerIndex) -> Bool
     private var machine: ControllerMachine
     private var timers: [ControllerTimer: TimerID] = [:]
     private var pending: [ControllerAction] = []
@@ -30,7 +31,16 @@ public actor BluetoothController {
     public init(
         channel: consuming Descriptor, loop: any EventLoop, policy: ControllerPolicy, devices: [ControllerDevice] = [], bonds: BondKeys = BondKeys()
     ) {
+        self.init(channel: channel, loop: loop, policy: policy, devices: devices, bonds: bonds, isBlocked: { RadioBlock.holds($0) })
+    }
+
+    /// - Parameter isBlocked: whether rfkill has switched a controller off.
+    init(
+        channel: consuming Descriptor, loop: any EventLoop, policy: ControllerPolicy, devices: [ControllerDevice] = [], bonds: BondKeys = BondKeys(),
+        isBlocked: @escaping @Sendable (ControllerIndex) -> Bool
+    ) {
         self.loop = loop
+        self.isBlocked = isBlocked
         client = ManagementClient(channel: channel, loop: loop)
         machine = ControllerMachine(policy: policy, devices: devices, bonds: bonds)
     }
@@ -114,8 +124,9 @@ public actor BluetoothController {
     private func perform(_ action: ControllerAction) {
         switch action {
         case .command(let command, let index, let tag):
+            let switchesOn = command == .setPowered(true)
             let completion: @Sendable (ManagementMachine.Outcome) -> Void = { outcome in
-                self.assumeIsolated { $0.ended(tag, outcome) }
+                self.assumeIsolated { $0.ended(tag, switchesOn ? $0.explained(outcome, index) : outcome) }
             }
             client.assumeIsolated { $0.submit(command, to: index, completion: completion) }
         case .startTimer(let timer, let duration):
@@ -128,6 +139,11 @@ public actor BluetoothController {
         case .exit(let trouble):
             onReport?(.exit(trouble))
         }
+    }
+
+    /// The reason of a failure that the kernel keeps to itself.
+    private func explained(_ outcome: ManagementMachine.Outcome, _ index: ControllerIndex) -> ManagementMachine.Outcome {
+        if case .refused = outcome, isBlocked(index) { .refused(.rfkilled) } else { outcome }
     }
 
     private func ended(_ tag: UInt64, _ outcome: ManagementMachine.Outcome) { perform(machine.finished(tag, outcome)) }

@@ -87,6 +87,10 @@ def rest(play: Play) -> None:
     play.boot("system_rest", limit=150)
 
 
+def trouble(play: Play) -> None:
+    play.boot("system_trouble", limit=570)
+
+
 def run(scenes) -> Play:
     """What the daemons and the peers said is kept when the scenes did not pass."""
     play = Play()
@@ -105,6 +109,7 @@ class System(unittest.TestCase):
 
     # In the order in which they begin: the longest first.
     scenes = {
+        "test_a_blocked_radio_a_controller_that_hangs_and_private_addresses_need_nobodys_help": trouble,
         "test_collars_are_found_paired_adopted_and_forgotten_as_the_installer_asks_and_nobody_who_poses_as_one": pairing,
         "test_ten_thousand_windows_come_once_in_order_and_as_fast_as_a_bare_receiver_gets_them_at_either_end_of_the_mtu": stream,
         "test_links_that_end_in_every_way_lose_nothing_and_strangers_are_not_linked": links,
@@ -142,6 +147,9 @@ class System(unittest.TestCase):
         self.play()
 
     def test_a_daemon_that_is_killed_and_a_controller_that_is_pulled_out_lose_nothing(self):
+        self.play()
+
+    def test_a_blocked_radio_a_controller_that_hangs_and_private_addresses_need_nobodys_help(self):
         self.play()
 
     def test_bonds_and_learned_addresses_outlive_a_power_cut(self):

@@ -1,3 +1,4 @@
+import Glibc
 import Platform
 import Synchronization
 import Testing
@@ -11,12 +12,15 @@ struct BluetoothControllerTests {
         let kernel: ScriptedKernel
         let controller: BluetoothController
         let reports = Recorder<BluetoothController.Report>()
+        let blocked = Switch()
 
         init(devices: [ControllerDevice] = [ControllerDevice(address: device(1))], loop: VirtualLoop = VirtualLoop()) throws {
             self.loop = loop
             let (ours, theirs) = try packetPair()
             kernel = try ScriptedKernel(descriptor: Descriptor(owning: theirs), loop: loop)
-            controller = BluetoothController(channel: Descriptor(owning: ours), loop: loop, policy: ControllerPolicy(), devices: devices)
+            let blocked = blocked
+            controller = BluetoothController(
+                channel: Descriptor(owning: ours), loop: loop, policy: ControllerPolicy(), devices: devices, isBlocked: { _ in blocked.value })
         }
 
         func start() throws {
@@ -34,6 +38,52 @@ struct BluetoothControllerTests {
 
         var events: [ControllerEvent] { reports.all.compactMap { if case .event(let event) = $0 { event } else { nil } } }
         var isReady: Bool { controller.assumeIsolated { $0.readyIndex != nil } }
+    }
+
+    /// Whether rfkill has switched the radio off.
+    private final class Switch: Sendable {
+        private let state = Mutex(false)
+        var value: Bool {
+            get { state.withLock { $0 } }
+            set { state.withLock { $0 = newValue } }
+        }
+    }
+
+    @Test("a radio that rfkill has switched off is waited for, although the kernel only says that power failed")
+    func blocked() throws {
+        let bench = try Bench()
+        bench.blocked.value = true
+        let blocked = bench.blocked
+        bench.kernel.model.controllers[hci0]?.settings.remove(.powered)
+        bench.kernel.intercept = { opcode, _ in opcode == .setPowered && blocked.value ? .refusal(.failed) : nil }
+        try bench.start()
+        bench.loop.advance(by: .seconds(600))
+        #expect(bench.events == [.unavailable(.blocked(hci0))])
+        bench.blocked.value = false
+        bench.loop.advance(by: .seconds(20))
+        #expect(bench.isReady)
+        try bench.finish()
+    }
+
+    @Test("a block is read where the kernel shows it, soft or hard, for this controller alone")
+    func sysfs() throws {
+        let folder = "/tmp/gateway-rfkill-\(getpid())"
+        let hci1 = ControllerIndex(rawValue: 1)
+        defer { for path in ["hci0/rfkill3/soft", "hci0/rfkill3/hard", "hci0/rfkill3", "hci0/power", "hci0", ""] { _ = remove("\(folder)/\(path)") } }
+        for path in ["", "hci0", "hci0/power", "hci0/rfkill3"] { #expect(mkdir("\(folder)/\(path)", 0o700) == 0) }
+        func write(_ name: String, _ text: String) throws {
+            let file = try #require(fopen("\(folder)/hci0/rfkill3/\(name)", "w"))
+            fputs(text, file)
+            fclose(file)
+        }
+        #expect(!RadioBlock.holds(hci0, in: folder), "nothing is there to be read")
+        for (soft, hard, expected) in [("0", "0", false), ("1", "0", true), ("0", "1", true), ("", "", false)] {
+            try write("soft", soft + "\n")
+            try write("hard", hard + "\n")
+            #expect(RadioBlock.holds(hci0, in: folder) == expected, "soft \(soft), hard \(hard)")
+        }
+        try write("soft", "1\n")
+        #expect(!RadioBlock.holds(hci1, in: folder))
     }
 
     @Test("a controller is set up over a socket, follows its kernel's events, and lets go when it is stopped")
