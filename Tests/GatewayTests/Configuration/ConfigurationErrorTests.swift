@@ -165,9 +165,10 @@ struct ConfigurationErrorTests {
              "18:1: error: [collar] \"back\".passkey_file has no effect with socket: a simulated collar is not paired"),
         flaw("a passkey file that others can read", [12: "passkey_file = \"DIR/open.passkey\""],
              "12:1: error: [collar] \"front\".passkey_file: DIR/open.passkey can be read by others (mode 0644); run: chmod 600 DIR/open.passkey"),
+        flaw("a controller by a random address, by which the kernel knows none", [:], then: ["[radio]", "controller = \"C0:FF:EE:12:34:56/random\""],
+             "23:14: error: [radio].controller is \"C0:FF:EE:12:34:56/random\"; allowed: \"any\", or the public address of a controller, e.g. \"00:1A:7D:DA:71:13\""),
         flaw("a controller by its name", [:], then: ["[radio]", "controller = \"hci0\""],
-             "23:14: error: [radio].controller is \"hci0\"; allowed: \"any\", or the address of a controller, with /random behind it when that is a static "
-             + "random one, e.g. \"00:1A:7D:DA:71:13\""),
+             "23:14: error: [radio].controller is \"hci0\"; allowed: \"any\", or the public address of a controller, e.g. \"00:1A:7D:DA:71:13\""),
         flaw("a misspelt key of the radio", [:], then: ["[radio]", "controler = \"any\""],
              "23:1: error: [radio].controler is not a known key; did you mean \"controller\"?"),
         flaw("a key of the radio elsewhere", [:], then: ["controller = \"any\""],

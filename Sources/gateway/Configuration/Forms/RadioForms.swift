@@ -7,17 +7,18 @@ extension ValueForm where Value == BluetoothAddress {
 }
 
 extension ValueForm where Value == Configuration.Controller {
-    /// Any controller, or the one with an address.
+    /// Any controller, or the one with a public address: the kernel knows it by no other.
     static let controller = ValueForm(
-        allowed: "\"any\", or the address of a controller, with /random behind it when that is a static random one", example: "00:1A:7D:DA:71:13",
+        allowed: "\"any\", or the public address of a controller", example: "00:1A:7D:DA:71:13",
         parse: { text in
             if text == "any" { return .any }
-            return BluetoothAddress(configured: text, unmarked: .public).map { .address($0) }
+            guard let address = BluetoothAddress(configured: text, unmarked: .public), address.kind == .public else { return nil }
+            return .address(address)
         },
         print: { controller in
             switch controller {
             case .any: "any"
-            case .address(let address): "\(address)\(address.kind == .public ? "" : "/random")"
+            case .address(let address): "\(address)"
             }
         })
 }
