@@ -52,7 +52,7 @@ actor Hub {
     private(set) var uplink: Uplink?
     private var board: IndicatorBoard?
     /// `nil` when no configured device is reached over the air.
-    private var radio: HubRadio?
+    private(set) var radio: HubRadio?
 
     private var clockTimer: TimerID?
     private var awayTimer: TimerID?
@@ -60,7 +60,7 @@ actor Hub {
     private var synchronised = false
     /// What came of the configuration when it was last read.
     var configurationState = StatusReport.Configuration()
-    private var running = false
+    private(set) var running = false
     private var refreshing = false
     private var refreshWanted = false
     /// The most windows that an owner's backend takes at a time, as far as it was learned.
@@ -145,35 +145,10 @@ actor Hub {
         return await desk.perform(request, by: user)
     }
 
-    /// What an installer or an operator asks of the radio. Devices are configured ones.
-    func perform(_ request: RadioRequest) async -> Result<RadioAnswer, ControlError> {
-        guard running, let radio else { return .failure(running ? .noController : .notRunning) }
-        func serial(_ name: String) -> String { configuration.collars.first { $0.name == name }?.serial ?? name }
-        switch request {
-        case .pair(let device): return await radio.pair(device.map(serial)).map { .paired($0) }
-        case .forget(let device): return await radio.forget(serial(device)).map { .forgotten($0) }
-        case .scan(let seconds): return await radio.scan(seconds: seconds).map { .heard($0) }
-        case .probe(let device):
-            guard let agent = agents[serial(device)] else { return .failure(.noController) }
-            let address = await radio.view().addresses[serial(device)]
-            return await agent.probe(address: address).map { .probed($0) }
-        }
-    }
-
-    /// Somebody pressed the button.
-    func openPairing() {
-        parts.loop.spawn { await self.radio?.openPairing() }
-    }
-
     /// The kernel has got an address or a route.
     func networkChanged() {
         guard running else { return }
         parts.loop.spawn { await self.uplink?.flush(.networkBack) }
-    }
-
-    private func controllerIsBack() {
-        guard running else { return }
-        parts.loop.spawn { await self.uplink?.flush(.controllerBack) }
     }
 
     private func retry() {
@@ -189,25 +164,6 @@ actor Hub {
             loop: parts.loop, transport: parts.transport, queue: queue, settings: try UplinkSettings(configuration), wallClock: parts.wallClock,
             random: parts.random(), log: parts.log
         ) { [weak self] event in self?.assumeIsolated { $0.heard(event) } }
-    }
-
-    private func makeRadio(_ store: StoreKeeper) -> HubRadio? {
-        let collars = configuration.collars.filter(\.isOnAir)
-        guard !collars.isEmpty else { return nil }
-        let devices = collars.map { RadioDevice($0) }
-        var policy = ControllerPolicy()
-        if case .address(let address) = configuration.controller { policy.controller = address }
-        let bonds = OutboxBonds(store: store, devices: devices)
-        let (openRadio, onRadioEnd) = (parts.openRadio, parts.onRadioEnd)
-        return HubRadio(loop: parts.loop, log: parts.log, devices: collars, store: bonds) { [policy] onEvent in
-            try openRadio(devices, bonds, policy, onEvent)
-        } onChange: { [weak self] in
-            self?.assumeIsolated { $0.refresh() }
-        } onReady: { [weak self] in
-            self?.assumeIsolated { $0.controllerIsBack() }
-        } onEnd: { why in
-            onRadioEnd(why)
-        }
     }
 
     private func makeAgents(_ owners: Set<String>, store: StoreKeeper) throws {

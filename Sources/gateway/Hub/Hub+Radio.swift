@@ -1,0 +1,49 @@
+import Radio
+
+/// The hub and its radio.
+extension Hub {
+    /// What an installer or an operator asks of the radio. Devices are configured ones.
+    func perform(_ request: RadioRequest) async -> Result<RadioAnswer, ControlError> {
+        guard running, let radio else { return .failure(running ? .noController : .notRunning) }
+        func serial(_ name: String) -> String { configuration.collars.first { $0.name == name }?.serial ?? name }
+        switch request {
+        case .pair(let device): return await radio.pair(device.map(serial)).map { .paired($0) }
+        case .forget(let device): return await radio.forget(serial(device)).map { .forgotten($0) }
+        case .scan(let seconds): return await radio.scan(seconds: seconds).map { .heard($0) }
+        case .probe(let device):
+            guard let agent = agents[serial(device)] else { return .failure(.noController) }
+            let address = await radio.view().addresses[serial(device)]
+            return await agent.probe(address: address).map { .probed($0) }
+        }
+    }
+
+    /// Somebody pressed the button.
+    func openPairing() {
+        parts.loop.spawn { await self.radio?.openPairing() }
+    }
+
+    /// The radio for the devices that are reached over the air; `nil` when there are none.
+    func makeRadio(_ store: StoreKeeper) -> HubRadio? {
+        let collars = configuration.collars.filter(\.isOnAir)
+        guard !collars.isEmpty else { return nil }
+        let devices = collars.map { RadioDevice($0) }
+        var policy = ControllerPolicy()
+        if case .address(let address) = configuration.controller { policy.controller = address }
+        let bonds = OutboxBonds(store: store, devices: devices)
+        let (openRadio, onRadioEnd) = (parts.openRadio, parts.onRadioEnd)
+        return HubRadio(loop: parts.loop, log: parts.log, devices: collars, store: bonds) { [policy] onEvent in
+            try openRadio(devices, bonds, policy, onEvent)
+        } onChange: { [weak self] in
+            self?.assumeIsolated { $0.refresh() }
+        } onReady: { [weak self] in
+            self?.assumeIsolated { $0.controllerIsBack() }
+        } onEnd: { why in
+            onRadioEnd(why)
+        }
+    }
+
+    private func controllerIsBack() {
+        guard running else { return }
+        parts.loop.spawn { await self.uplink?.flush(.controllerBack) }
+    }
+}
