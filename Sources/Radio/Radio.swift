@@ -10,10 +10,12 @@
 //
 // Beneath the links, on a kernel with Bluetooth and without bluetoothd:
 //
+//     RadioController              links for each device's driver, encrypted and paired as its policy says; bonds through a BondStore
+//        │  ConnectorMachine       who is waited for, looked for, paired, adopted; a value, no I/O
+//        │  L2CAPListener, L2CAPDialer, ChannelSecurity   links on CID 4, and their encryption
 //     BluetoothController          events up, wishes down: set-up, devices, keys, scans, pairings, recoveries
 //        │  ControllerMachine      the policy; a value, no I/O. The order of the set-up is at SetUpStep.all
 //        │  ManagementClient       the control socket; ManagementMachine keeps one command with the kernel
-//     L2CAPListener, L2CAPDialer   links on CID 4; L2CAPRouter hands each to its device, ChannelSecurity encrypts and pairs
 //
 // The module knows neither disk nor network. What it hands up are plain values; what fails is a `GATTError` or a `BearerClosure`
 // with a stable code.

@@ -50,7 +50,7 @@ public actor PairingButton {
         running = true
         if watches {
             let nudged: @Sendable () -> Void = { [weak self] in self?.assumeIsolated { $0.nudge() } }
-            // Without it the line is looked for now and then.
+            // Without it a missing line is looked for at intervals only.
             watch = try? DeviceWatch(loop: loop, subsystems: ["gpio"], onChange: nudged)
         }
         look()
