@@ -51,6 +51,8 @@ public enum ConnectorInput: Sendable, Hashable {
     case bondRemoved(device: String)
     /// The device's driver has subscribed to its heartbeat: the link works.
     case subscribed(device: String)
+    /// The link brought what it came for: however soon it ends, that is no flap.
+    case served(device: String)
     /// The device asked for more security than its link has (ATT errors 0x05, 0x0C, 0x0F).
     case securityDemanded(device: String)
     /// The device's driver has let go of the link, or asks for the next.

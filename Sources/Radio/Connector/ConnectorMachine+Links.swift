@@ -136,6 +136,13 @@ extension ConnectorMachine {
         devices[id]?.nextTrial = nil
     }
 
+    mutating func served(_ id: String) {
+        switch devices[id]?.phase {
+        case .linked, .working: devices[id]?.isServed = true
+        default: break
+        }
+    }
+
     mutating func linkReleased(_ id: String, at now: BootInstant) {
         switch devices[id]?.phase {
         case .linked:
@@ -177,7 +184,7 @@ extension ConnectorMachine {
         rest(id, at: now)
     }
 
-    /// Books the end of a link: a short one is a flap, a long one ends a series of them.
+    /// Books the end of a link: a short one is a flap, a long one and one that served ends a series of them.
     private mutating func linkIsDown(_ id: String, isSuperseded: Bool = false, at now: BootInstant) {
         guard let device = devices[id] else { return }
         // What nobody has taken yet is of no use any more.
@@ -185,7 +192,8 @@ extension ConnectorMachine {
         let lasted = device.linkedAt.map { now - $0 } ?? .zero
         devices[id]?.linkedAt = nil
         devices[id]?.parameters = nil
-        if lasted >= settings.steadyLink { devices[id]?.flaps = 0 } else { flapped(id, at: now) }
+        devices[id]?.isServed = false
+        if device.isServed || lasted >= settings.steadyLink { devices[id]?.flaps = 0 } else { flapped(id, at: now) }
     }
 
     mutating func flapped(_ id: String, at now: BootInstant) {
@@ -220,7 +228,8 @@ extension ConnectorMachine {
         guard let device = devices[id] else { return }
         let beyond = device.flaps - settings.freeFlaps
         guard beyond > 0 else { return resume(id, at: now) }
-        let pause = min(settings.flapPause * (1 << min(beyond - 1, 20)), settings.flapPauseLimit)
+        let limit = device.configured.pauseLimit ?? settings.flapPauseLimit
+        let pause = min(settings.flapPause * (1 << min(beyond - 1, 20)), limit)
         devices[id]?.phase = .backingOff(until: now + pause)
         tell(.flapping(device: id, times: device.flaps, pause: pause))
     }

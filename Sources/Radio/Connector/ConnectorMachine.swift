@@ -67,6 +67,8 @@ public struct ConnectorMachine: Sendable {
         /// Short links and failed connects in a row.
         var flaps = 0
         var lastFlap: BootInstant?
+        /// Its link has brought what it came for.
+        var isServed = false
         /// When its link was accepted.
         var linkedAt: BootInstant?
         /// What its driver wants for this link, where that is not what links begin with.
@@ -206,6 +208,7 @@ public struct ConnectorMachine: Sendable {
         case .keysStored(let device, let stored): keysStored(device, stored, at: now)
         case .bondRemoved(let device): bondRemoved(device, at: now)
         case .subscribed(let device): subscribed(device)
+        case .served(let device): served(device)
         case .securityDemanded(let device): securityDemanded(device, at: now)
         case .linkReleased(let device): linkReleased(device, at: now)
         case .parametersWanted(let device, let parameters): parametersWanted(device, parameters)

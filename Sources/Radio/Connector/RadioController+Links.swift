@@ -32,6 +32,7 @@ public struct DeviceLinkSource: LinkSource {
     }
 
     public func linkWorks() async { await controller.subscribed(device) }
+    public func linkServed() async { await controller.served(device) }
     public func linkReleased() async { await controller.released(device) }
     public func securityDemanded() async { await controller.securityDemanded(device) }
     public func use(_ parameters: ConnectionParameters) async { await controller.use(parameters, for: device) }
@@ -44,6 +45,9 @@ extension RadioController {
 
     /// The device's driver has subscribed to its heartbeat (a cuff's: to its measurements). A link on which that does not happen counts as failed.
     public func subscribed(_ device: String) { feed(.subscribed(device: device)) }
+
+    /// The device's driver has got what the device linked for. A cuff hangs up as soon as it has sent its readings, and is no flapping peer for that.
+    public func served(_ device: String) { feed(.served(device: device)) }
 
     /// The device asked for more security than its link has (ATT errors 0x05, 0x0C, 0x0F): its link is made anew, encrypted this time.
     public func securityDemanded(_ device: String) { feed(.securityDemanded(device: device)) }

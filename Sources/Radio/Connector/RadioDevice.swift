@@ -26,10 +26,12 @@ public struct RadioDevice: Sendable, Hashable {
     public let pairing: PairingPolicy
     /// What its links begin with.
     public let parameters: ConnectionParameters
+    /// The longest pause after links that were short; `nil` for `ConnectorSettings.flapPauseLimit`. A device that is there for moments only must not be missed for it.
+    public let pauseLimit: Duration?
 
     public init(
         id: String, service: BluetoothUUID, serial: String?, identity: [UInt8]?, address: BluetoothAddress?, security: Security = .encrypted,
-        pairing: PairingPolicy = PairingPolicy(), parameters: ConnectionParameters = .rest
+        pairing: PairingPolicy = PairingPolicy(), parameters: ConnectionParameters = .rest, pauseLimit: Duration? = nil
     ) {
         self.id = id
         self.service = service
@@ -39,6 +41,7 @@ public struct RadioDevice: Sendable, Hashable {
         self.security = security
         self.pairing = pairing
         self.parameters = parameters
+        self.pauseLimit = pauseLimit
     }
 
     /// A collar: it says who it is in its service data.

@@ -3,20 +3,14 @@ extension CuffConnection {
     /// Reads Device Information and Battery, as far as the cuff has them.
     func identify() async throws -> CuffIdentity {
         var values: [BluetoothUUID: [UInt8]] = [:]
-        let wanted: Set<BluetoothUUID> = [CuffUUID.serialNumber, CuffUUID.manufacturer, CuffUUID.modelNumber, CuffUUID.firmwareRevision, CuffUUID.batteryLevel]
         for uuid in [CuffUUID.deviceInformation, CuffUUID.battery] {
             for service in try await client.discoverPrimaryServices(uuid) {
-                for characteristic in try await client.discoverCharacteristics(of: service) where wanted.contains(characteristic.uuid) {
+                for characteristic in try await client.discoverCharacteristics(of: service) where CuffIdentity.characteristics.contains(characteristic.uuid) {
                     if values[characteristic.uuid] == nil, let value = try await readIfAllowed(characteristic) { values[characteristic.uuid] = value }
                 }
             }
         }
-        func text(_ uuid: BluetoothUUID) -> String? { values[uuid].flatMap(CollarConnection.text) }
-        let battery = values[CuffUUID.batteryLevel]
-        return CuffIdentity(
-            serial: text(CuffUUID.serialNumber), manufacturer: text(CuffUUID.manufacturer), model: text(CuffUUID.modelNumber),
-            firmware: text(CuffUUID.firmwareRevision), battery: battery?.count == 1 ? battery?.first.flatMap { $0 <= 100 ? $0 : nil } : nil
-        )
+        return CuffIdentity(values)
     }
 
     /// What the peer may refuse without being any less a cuff; a broken link is thrown.

@@ -49,6 +49,20 @@ public struct CuffIdentity: Sendable, Hashable {
     }
 }
 
+extension CuffIdentity {
+    /// The characteristics that say who a cuff is.
+    static let characteristics: Set = [CuffUUID.serialNumber, CuffUUID.manufacturer, CuffUUID.modelNumber, CuffUUID.firmwareRevision, CuffUUID.batteryLevel]
+
+    /// Reads the values of these characteristics; what makes no sense is as if it were not there.
+    init(_ values: [BluetoothUUID: [UInt8]]) {
+        func text(_ uuid: BluetoothUUID) -> String? { values[uuid].flatMap(CollarConnection.text) }
+        let battery = values[CuffUUID.batteryLevel]
+        self.init(
+            serial: text(CuffUUID.serialNumber), manufacturer: text(CuffUUID.manufacturer), model: text(CuffUUID.modelNumber),
+            firmware: text(CuffUUID.firmwareRevision), battery: battery?.count == 1 ? battery?.first.flatMap { $0 <= 100 ? $0 : nil } : nil)
+    }
+}
+
 /// What became of a cuff's clock when a link was opened.
 public struct CuffClockCheck: Sendable, Hashable {
     /// What the hub did about it.

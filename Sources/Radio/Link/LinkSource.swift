@@ -36,6 +36,9 @@ public protocol LinkSource: Sendable {
     /// The driver has subscribed to what it needs: the link works. One for which this is not said in time counts as failed.
     func linkWorks() async
 
+    /// The link brought what it came for: it may end at any moment, and that is success.
+    func linkServed() async
+
     /// The driver has let go of the link, and does not ask for the next one yet.
     func linkReleased() async
 
@@ -48,6 +51,7 @@ public protocol LinkSource: Sendable {
 
 extension LinkSource {
     public func linkWorks() async {}
+    public func linkServed() async {}
     public func linkReleased() async {}
     public func securityDemanded() async {}
     public func use(_ parameters: ConnectionParameters) async {}

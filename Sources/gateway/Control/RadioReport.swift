@@ -121,6 +121,6 @@ struct ProbeReport: Sendable, Hashable {
     var services: [Service]
     /// `nil` when it has no such characteristic, or gave no heartbeat in time.
     var heartbeat: Heartbeat?
-    /// What in it is not as the collar profile says; empty when all is.
+    /// What in it is not as its driver needs it; empty when all is.
     var findings: [String]
 }

@@ -141,8 +141,8 @@ extension CollarAgent {
     }
 }
 
-/// The collar refused a request for want of security, and this link will not have more.
+/// The device refused a request for want of security, and this link will not have more.
 struct SecurityDemanded: Error, CustomStringConvertible {
     let requirement: SecurityRequirement
-    var description: String { "the collar asks for \(requirement)" }
+    var description: String { "the device asks for \(requirement)" }
 }

@@ -61,15 +61,19 @@ extension ProbeReport {
     init(_ name: String, _ survey: CollarSurvey, address: BluetoothAddress?) {
         self.init(
             device: name, serial: survey.serial, address: address, encrypted: survey.isEncrypted, mtu: Int(survey.mtu),
-            services: survey.database.services.map { entry in
-                Service(
-                    uuid: "\(entry.service.uuid)", first: entry.service.startHandle.rawValue, last: entry.service.endHandle.rawValue,
-                    characteristics: entry.characteristics.map { item in
-                        Characteristic(
-                            uuid: "\(item.characteristic.uuid)", handle: item.characteristic.valueHandle.rawValue, properties: item.characteristic.properties.names)
-                    })
-            },
+            services: survey.database.services.map { Service($0) },
             heartbeat: survey.metrics.map { Heartbeat(battery: $0.battery.map { Int($0) }, log: $0.log, oldest: $0.oldest, next: $0.next) },
             findings: survey.findings)
+    }
+}
+
+extension ProbeReport.Service {
+    init(_ entry: GATTDatabase.Service) {
+        self.init(
+            uuid: "\(entry.service.uuid)", first: entry.service.startHandle.rawValue, last: entry.service.endHandle.rawValue,
+            characteristics: entry.characteristics.map { item in
+                ProbeReport.Characteristic(
+                    uuid: "\(item.characteristic.uuid)", handle: item.characteristic.valueHandle.rawValue, properties: item.characteristic.properties.names)
+            })
     }
 }

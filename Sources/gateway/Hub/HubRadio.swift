@@ -168,6 +168,7 @@ private struct HubRadioLinks: LinkSource {
 
     func nextLink() async throws -> Link { try await radio.opened().links(of: serial).nextLink() }
     func linkWorks() async { await radio.radio?.links(of: serial).linkWorks() }
+    func linkServed() async { await radio.radio?.links(of: serial).linkServed() }
     func linkReleased() async { await radio.radio?.links(of: serial).linkReleased() }
     func securityDemanded() async { await radio.radio?.links(of: serial).securityDemanded() }
     func use(_ parameters: ConnectionParameters) async { await radio.radio?.links(of: serial).use(parameters) }

@@ -43,12 +43,12 @@ actor PlaceBroker {
     ///
     /// - Parameter waiting: whether the device joins the line when none is free.
     /// - Returns: `nil` when none is.
-    func reserve(device: String, owner: String, waiting: Bool = true) -> Place? {
+    func reserve(device: String, owner: String, kind: DeviceKind = .collar, waiting: Bool = true) -> Place? {
         if let kept = granted.removeValue(forKey: device) {
             if kept.owner == owner { return Place(reservation: kept, broker: self) }
             places.release(kept)
         }
-        places.wait(device: device, owner: owner, kind: .collar)
+        places.wait(device: device, owner: owner, kind: kind)
         distribute(except: device)
         if let reservation = granted.removeValue(forKey: device) {
             lineChanged(device, waits: false)

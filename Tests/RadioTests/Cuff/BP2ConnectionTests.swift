@@ -47,7 +47,7 @@ struct BP2ConnectionTests {
         let (first, books) = try link(["readings=7", "part=20"], receiveMTU: mtu) { connection, opening in
             #expect(opening.identity == CuffIdentity(serial: "2523C00001", firmware: "1.1.1.0", battery: 80))
             #expect(opening.clock == CuffClockCheck(found: .ahead(0), setting: .notNeeded))
-            #expect(!opening.isMeasuring && !opening.isBatteryLow)
+            #expect(!opening.look.isMeasuring && !opening.look.isBatteryLow)
             let (harvest, checkpoint) = try await connection.readNew(BP2Checkpoint())
             #expect(harvest.stopped == nil && harvest.items.map(\.name.text) == harvest.items.map(\.name.text).sorted())
             return Self.stored(harvest, checkpoint)
@@ -120,7 +120,7 @@ struct BP2ConnectionTests {
     @Test("a cuff that measures answers no request for a file: that ends the link in time, and costs nothing")
     func measuring() throws {
         let (stopped, _) = try link(["readings=2", "activity=4"], timing: CuffTiming(answer: .milliseconds(200))) { connection, opening in
-            #expect(opening.isMeasuring)
+            #expect(opening.look.isMeasuring)
             let (harvest, _) = try await connection.readNew(BP2Checkpoint())
             #expect(harvest.items.isEmpty)
             return harvest.stopped

@@ -25,14 +25,28 @@ public struct BP2Harvest: Sendable, Hashable {
     public var stopped: CuffError?
 }
 
+/// What a cuff of the BP2 family does at the moment.
+public struct BP2Look: Sendable, Hashable {
+    /// Whether it is measuring: it answers no request for a file then.
+    public let isMeasuring: Bool
+    /// Whether the cuff asks for its battery to be charged.
+    public let isBatteryLow: Bool
+    /// Percent, 0...100; `nil` when the cuff says something else.
+    public let battery: UInt8?
+
+    init(_ state: BP2State) {
+        isMeasuring = state.activity.isMeasuring
+        isBatteryLow = state.battery.isLow
+        battery = state.battery.percent
+    }
+}
+
 /// Who a cuff of the BP2 family is, once its link is open.
 public struct BP2Opening: Sendable, Hashable {
     public let identity: CuffIdentity
     public let clock: CuffClockCheck
-    /// Whether the cuff asks for its battery to be charged.
-    public let isBatteryLow: Bool
-    /// Whether it is measuring: it answers no request for a file then.
-    public let isMeasuring: Bool
+    /// What it does.
+    public let look: BP2Look
 }
 
 /// One cuff of the BP2 family on one link: who it is, its clock, and what of its files is new.
@@ -57,12 +71,12 @@ public actor BP2Connection {
     }
 
     static let service = uuid("14839ac4-7d7e-415c-9a42-167340cf2339")
-    private static let request = uuid("8b00ace7-eb0b-49b0-bbe9-9aee0a26e1a3")
-    private static let answer = uuid("0734594a-a8e7-4b1a-a6b1-cd5243059a57")
+    static let request = uuid("8b00ace7-eb0b-49b0-bbe9-9aee0a26e1a3")
+    static let answer = uuid("0734594a-a8e7-4b1a-a6b1-cd5243059a57")
 
     nonisolated public var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    private let client: GATTClient
+    let client: GATTClient
     private let loop: any EventLoop
     private let timing: CuffTiming
     private let wall: WallClock
@@ -140,7 +154,7 @@ public actor BP2Connection {
         if case .closed(let error) = phase { throw error }
         phase = .open
         let identity = CuffIdentity(serial: info.serial, firmware: info.firmware, battery: state.battery.percent)
-        return BP2Opening(identity: identity, clock: clock, isBatteryLow: state.battery.isLow, isMeasuring: state.activity.isMeasuring)
+        return BP2Opening(identity: identity, clock: clock, look: BP2Look(state))
     }
 
     private func end(_ error: CuffError) {
@@ -165,6 +179,13 @@ public actor BP2Connection {
             return CuffClockCheck(found: found, setting: .kept)
         }
         return CuffClockCheck(found: found, setting: .set(local))
+    }
+
+    /// Asks the cuff what it does.
+    ///
+    /// - Throws: `CuffError`.
+    public func look() async throws(CuffError) -> BP2Look {
+        do { return BP2Look(try BP2State(parsing: try await accepted(.state).payload)) } catch { throw CuffError(cause: error) }
     }
 
     // MARK: Files
