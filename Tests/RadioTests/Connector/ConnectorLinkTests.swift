@@ -224,6 +224,36 @@ struct ConnectorLinkTests {
 
     // MARK: Pace
 
+    @Test("a cuff that hangs up as soon as it has sent its readings is waited for at once, however often; one that brings nothing is not")
+    func served() {
+        let short = RadioDevice(
+            id: "arm", service: .uuid16(0x1810), serial: nil, identity: nil, address: address(4), security: .none, pauseLimit: .seconds(8))
+        var bench = ConnectorBench([short])
+        for _ in 0..<20 {
+            #expect(bench.list == [address(4)])
+            bench.work("arm", address(4))
+            bench.tell(.served(device: "arm"))
+            bench.tell(.linkReleased(device: "arm"))
+            bench.tell(.disconnected(address(4), .remote))
+        }
+        #expect(bench.list == [address(4)])
+        var longest = Duration.zero
+        for _ in 0..<8 {
+            bench.work("arm", address(4))
+            bench.tell(.disconnected(address(4), .remote))
+            let before = bench.now
+            while bench.list != [address(4)], bench.now - before < .seconds(100) { bench.pass(.milliseconds(100)) }
+            longest = max(longest, bench.now - before)
+        }
+        #expect((Duration.seconds(7)...Duration.seconds(9)).contains(longest), "its own limit, not that of others: \(longest)")
+        // What served before says nothing of the next link, and what is said of no link is nothing.
+        bench.tell(.served(device: "arm"))
+        bench.work("arm", address(4))
+        _ = bench.take()
+        bench.tell(.disconnected(address(4), .remote))
+        #expect(bench.events.contains { if case .flapping = $0 { true } else { false } })
+    }
+
     @Test("a peer that comes and goes is left alone for longer and longer, up to about a minute, and never given up")
     func flapping() {
         var bench = ConnectorBench([front], bonds: [bond(front)])

@@ -38,7 +38,7 @@ struct ConnectorPropertyTests {
         mutating func event() -> ConnectorInput {
             // What was asked for is mostly answered, in any order.
             if !pending.isEmpty, Int.random(in: 0..<3, using: &random) > 0 { return pending.remove(at: Int.random(in: 0..<pending.count, using: &random)) }
-            switch Int.random(in: 0..<25, using: &random) {
+            switch Int.random(in: 0..<26, using: &random) {
             case 0: return .controllerReady
             case 1:
                 switch Int.random(in: 0..<16, using: &random) {
@@ -57,6 +57,7 @@ struct ConnectorPropertyTests {
             case 10: return .scanEnded(failed: Bool.random(using: &random))
             case 11, 12, 13: return .linkAccepted(anyAddress())
             case 14: return .subscribed(device: anyDevice())
+            case 24: return .served(device: anyDevice())
             case 15: return .linkReleased(device: anyDevice())
             case 16: return .keysReceived(device: anyDevice(), acceptable: Int.random(in: 0..<4, using: &random) > 0)
             case 17: return .securityDemanded(device: anyDevice())
