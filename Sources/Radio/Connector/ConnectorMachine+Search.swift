@@ -80,12 +80,9 @@ extension ConnectorMachine {
         var claims: [String] = []
         var isOfOurKind = false
         for (id, device) in devices {
-            let service = device.configured.service
-            // Data of a service name it as its list of services does; the two may come in different packets.
-            let data = sighting.data.serviceData[service]
-            guard data != nil || sighting.data.services.contains(service) else { continue }
+            guard device.configured.isOfKind(sighting.data) else { continue }
             if let identity = device.configured.identity {
-                guard let data else { continue }
+                guard let data = sighting.data.serviceData[device.configured.service] else { continue }
                 isOfOurKind = true
                 guard data == identity else { continue }
                 claims.append(id)

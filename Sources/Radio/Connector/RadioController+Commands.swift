@@ -99,7 +99,7 @@ extension RadioController {
     func tellScans(_ sighting: Sighting) {
         let claims = configured.values.filter { device in
             device.identity != nil && sighting.data.serviceData[device.service] == device.identity
-                || device.identity == nil && sighting.data.services.contains(device.service)
+                || device.identity == nil && device.isOfKind(sighting.data)
         }.map(\.id)
         let device = HeardDevice(sighting, device: machine.device(at: sighting.address), claims: claims, before: heard[sighting.address])
         if heard[sighting.address] != nil || heard.count < Self.scanLimit { heard[sighting.address] = device }

@@ -16,6 +16,8 @@ public struct RadioDevice: Sendable, Hashable {
     public let id: String
     /// The primary service by which its kind is recognised in advertisements.
     public let service: BluetoothUUID
+    /// Services by which its kind is recognised as well.
+    public let otherServices: Set<BluetoothUUID>
     /// What Device Information must say before a new address is adopted; `nil` for devices whose serial number is not known.
     public let serial: String?
     /// What the service data under `service` must be; `nil` for devices that do not say who they are, which are adopted only while pairing is open.
@@ -30,11 +32,12 @@ public struct RadioDevice: Sendable, Hashable {
     public let pauseLimit: Duration?
 
     public init(
-        id: String, service: BluetoothUUID, serial: String?, identity: [UInt8]?, address: BluetoothAddress?, security: Security = .encrypted,
-        pairing: PairingPolicy = PairingPolicy(), parameters: ConnectionParameters = .rest, pauseLimit: Duration? = nil
+        id: String, service: BluetoothUUID, otherServices: Set<BluetoothUUID> = [], serial: String?, identity: [UInt8]?, address: BluetoothAddress?,
+        security: Security = .encrypted, pairing: PairingPolicy = PairingPolicy(), parameters: ConnectionParameters = .rest, pauseLimit: Duration? = nil
     ) {
         self.id = id
         self.service = service
+        self.otherServices = otherServices
         self.serial = serial
         self.identity = identity
         self.address = address
@@ -42,6 +45,11 @@ public struct RadioDevice: Sendable, Hashable {
         self.pairing = pairing
         self.parameters = parameters
         self.pauseLimit = pauseLimit
+    }
+
+    /// Whether somebody who advertises this could be of its kind. Data of a service name it as its list of services does; the two may come in different packets.
+    func isOfKind(_ data: AdvertisingData) -> Bool {
+        otherServices.union([service]).contains { data.services.contains($0) || data.serviceData[$0] != nil }
     }
 
     /// A collar: it says who it is in its service data.

@@ -24,6 +24,27 @@ public struct MeasurementQuirks: OptionSet, Sendable, Hashable {
 
     /// Pulse rate and measurement status have their high octet first.
     public static let bigEndianPulseAndStatus = MeasurementQuirks(rawValue: 1 << 0)
+
+    /// Those that have these names in a configuration.
+    public init(_ names: [Name]) { self.init(names.map(\.quirk)) }
+
+    /// The quirks by the names that a configuration has for them.
+    public enum Name: String, Sendable, Hashable, CaseIterable {
+        case bigEndianPulseAndStatus = "big-endian-pulse-and-status"
+
+        public var quirk: MeasurementQuirks {
+            switch self {
+            case .bigEndianPulseAndStatus: .bigEndianPulseAndStatus
+            }
+        }
+
+        /// Where it makes a cuff leave the standard, in words.
+        public var explanation: String {
+            switch self {
+            case .bigEndianPulseAndStatus: "pulse rate and measurement status have their high octet first"
+            }
+        }
+    }
 }
 
 extension CuffMeasurement {

@@ -1,9 +1,12 @@
 /// Who the cuff is, and its clock.
 extension CuffConnection {
     /// Reads Device Information and Battery, as far as the cuff has them.
-    func identify() async throws -> CuffIdentity {
+    ///
+    /// - Parameter byName: whether what it calls itself is asked for, too.
+    func identify(byName: Bool) async throws -> CuffIdentity {
         var values: [BluetoothUUID: [UInt8]] = [:]
-        for uuid in [CuffUUID.deviceInformation, CuffUUID.battery] {
+        let services = (byName ? [CuffUUID.genericAccess] : []) + [CuffUUID.deviceInformation, CuffUUID.battery]
+        for uuid in services {
             for service in try await client.discoverPrimaryServices(uuid) {
                 for characteristic in try await client.discoverCharacteristics(of: service) where CuffIdentity.characteristics.contains(characteristic.uuid) {
                     if values[characteristic.uuid] == nil, let value = try await readIfAllowed(characteristic) { values[characteristic.uuid] = value }

@@ -119,7 +119,7 @@ extension CuffConnection {
         }
         do throws(CuffError) {
             guard let record = try assembler.take(value) else { return }
-            onEvent(.record(record, try record.measurement(quirks: quirks)))
+            onEvent(.record(record, try record.measurement(quirks: model.quirks)))
         } catch {
             report(error)
         }

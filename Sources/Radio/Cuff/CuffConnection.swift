@@ -29,7 +29,10 @@ public actor CuffConnection {
     let client: GATTClient
     let loop: any EventLoop
     let timing: CuffTiming
-    let quirks: MeasurementQuirks
+    /// The models among which this one is, where the configuration leaves that open.
+    private let models: [CuffModel]?
+    /// What is known of the cuff: what the configuration says, else what the cuff calls itself once that is read.
+    private(set) var model: CuffModel
     let wall: WallClock
     let zone: TimeZoneRules
     let onEvent: @Sendable (CuffEvent) -> Void
@@ -45,16 +48,18 @@ public actor CuffConnection {
 
     /// - Parameters:
     ///   - client: the attribute client of the link, not started yet, on the same loop.
-    ///   - quirks: where the cuff's model leaves the standard.
+    ///   - model: the cuff's model by the configuration; `nil` for what the cuff calls itself.
+    ///   - models: among which it is then.
     ///   - wall: the hub's clock.
     ///   - zone: where hub and cuff are.
     ///   - onEvent: called on the loop's thread, in the order of the wire.
     public init(
-        client: GATTClient, quirks: MeasurementQuirks = [], wall: WallClock, zone: TimeZoneRules, loop: any EventLoop, timing: CuffTiming = .init(),
-        onEvent: @escaping @Sendable (CuffEvent) -> Void
+        client: GATTClient, model: CuffModel? = nil, models: [CuffModel] = CuffModel.table, wall: WallClock, zone: TimeZoneRules, loop: any EventLoop,
+        timing: CuffTiming = .init(), onEvent: @escaping @Sendable (CuffEvent) -> Void
     ) {
         self.client = client
-        self.quirks = quirks
+        self.model = model ?? .general(.standard)
+        self.models = model == nil ? models : nil
         self.wall = wall
         self.zone = zone
         self.loop = loop
@@ -102,7 +107,9 @@ public actor CuffConnection {
         guard let measurement = byUUID[CuffUUID.enhancedMeasurement] ?? byUUID[CuffUUID.measurement] else {
             throw CuffError(.notACuff, "no characteristic Blood Pressure Measurement")
         }
-        let identity = try await identify()
+        let identity = try await identify(byName: models != nil)
+        // Before anything is measured for: what came early waits, and is read as this model's.
+        if let models { model = .identified(by: [identity.name, identity.model].compactMap { $0 }, driver: .standard, in: models) }
         if let feature = byUUID[CuffUUID.feature], let value = try await readIfAllowed(feature) {
             do throws(CuffError) { attributes.feature = try BloodPressureFeature(parsing: value) } catch { report(error) }
         }
@@ -117,7 +124,7 @@ public actor CuffConnection {
         }
         await client.subscriptionsComplete()
         try checkNotClosed()
-        return CuffOpening(identity: identity, clock: clock, feature: attributes.feature, hasRecords: attributes.access != nil)
+        return CuffOpening(identity: identity, model: model, clock: clock, feature: attributes.feature, hasRecords: attributes.access != nil)
     }
 
     private func checkNotClosed() throws(CuffError) {
@@ -149,8 +156,8 @@ public actor CuffConnection {
         unconfirmed = update.isIndication ? confirmation : nil
         do throws(CuffError) {
             let measurement = isEnhanced
-                ? try CuffMeasurement(enhancedBloodPressureMeasurement: update.value, quirks: quirks)
-                : try CuffMeasurement(bloodPressureMeasurement: update.value, quirks: quirks)
+                ? try CuffMeasurement(enhancedBloodPressureMeasurement: update.value, quirks: model.quirks)
+                : try CuffMeasurement(bloodPressureMeasurement: update.value, quirks: model.quirks)
             onEvent(.measurement(measurement, confirmation))
         } catch {
             onEvent(.unreadable(update.value, error, confirmation))

@@ -2,11 +2,13 @@ import Platform
 
 /// The numbers by which a cuff's attributes are found (Bluetooth Assigned Numbers).
 enum CuffUUID {
+    static let genericAccess = BluetoothUUID.uuid16(0x1800)
     static let bloodPressure = BluetoothUUID.uuid16(0x1810)
     static let currentTimeService = BluetoothUUID.uuid16(0x1805)
     static let deviceInformation = BluetoothUUID.uuid16(0x180A)
     static let battery = BluetoothUUID.uuid16(0x180F)
 
+    static let deviceName = BluetoothUUID.uuid16(0x2A00)
     static let measurement = BluetoothUUID.uuid16(0x2A35)
     static let intermediatePressure = BluetoothUUID.uuid16(0x2A36)
     static let feature = BluetoothUUID.uuid16(0x2A49)
@@ -39,19 +41,27 @@ public struct CuffIdentity: Sendable, Hashable {
     public let firmware: String?
     /// Percent, 0...100; `nil` when the cuff does not know it.
     public let battery: UInt8?
+    /// Its Device Name, where that was asked for.
+    public let name: String?
 
-    public init(serial: String? = nil, manufacturer: String? = nil, model: String? = nil, firmware: String? = nil, battery: UInt8? = nil) {
+    public init(
+        serial: String? = nil, manufacturer: String? = nil, model: String? = nil, firmware: String? = nil, battery: UInt8? = nil, name: String? = nil
+    ) {
         self.serial = serial
         self.manufacturer = manufacturer
         self.model = model
         self.firmware = firmware
         self.battery = battery
+        self.name = name
     }
 }
 
 extension CuffIdentity {
     /// The characteristics that say who a cuff is.
-    static let characteristics: Set = [CuffUUID.serialNumber, CuffUUID.manufacturer, CuffUUID.modelNumber, CuffUUID.firmwareRevision, CuffUUID.batteryLevel]
+    static let characteristics: Set = [
+        CuffUUID.serialNumber, CuffUUID.manufacturer, CuffUUID.modelNumber, CuffUUID.firmwareRevision, CuffUUID.batteryLevel,
+        CuffUUID.deviceName
+    ]
 
     /// Reads the values of these characteristics; what makes no sense is as if it were not there.
     init(_ values: [BluetoothUUID: [UInt8]]) {
@@ -59,7 +69,8 @@ extension CuffIdentity {
         let battery = values[CuffUUID.batteryLevel]
         self.init(
             serial: text(CuffUUID.serialNumber), manufacturer: text(CuffUUID.manufacturer), model: text(CuffUUID.modelNumber),
-            firmware: text(CuffUUID.firmwareRevision), battery: battery?.count == 1 ? battery?.first.flatMap { $0 <= 100 ? $0 : nil } : nil)
+            firmware: text(CuffUUID.firmwareRevision), battery: battery?.count == 1 ? battery?.first.flatMap { $0 <= 100 ? $0 : nil } : nil,
+            name: text(CuffUUID.deviceName))
     }
 }
 
@@ -95,6 +106,8 @@ public struct CuffClockCheck: Sendable, Hashable {
 /// What is known about a cuff once its link is open.
 public struct CuffOpening: Sendable, Hashable {
     public let identity: CuffIdentity
+    /// What is known of it: as configured, or by what it calls itself.
+    public let model: CuffModel
     public let clock: CuffClockCheck
     /// What it can notice, and which optional parts of the service it has.
     public let feature: BloodPressureFeature

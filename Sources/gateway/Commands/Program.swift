@@ -48,7 +48,8 @@ enum Program {
             return ExitStatus.configuration
         }
         let more = outcome.files.count > 1 ? " with \(counted(outcome.files.count - 1, "drop-in", "drop-ins"))" : ""
-        let content = "\(counted(configuration.owners.count, "owner", "owners")), \(counted(configuration.collars.count, "collar", "collars"))"
+        let content = [(configuration.owners.count, "owner", "owners"), (configuration.collars.count, "collar", "collars"), (configuration.cuffs.count, "cuff", "cuffs")]
+            .filter { $0.0 > 0 }.map { counted($0.0, $0.1, $0.2) }.joined(separator: ", ")
         let verdict = "\(path)\(more) is in order: \(content)\(outcome.diagnostics.isEmpty ? "" : "; \(summary(outcome.diagnostics))")\n"
         Output.print(printing ? "# \(verdict)\n\(EffectiveConfiguration.text(configuration, .environment))" : verdict)
         return ExitStatus.done

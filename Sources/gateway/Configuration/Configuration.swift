@@ -154,8 +154,9 @@ struct Configuration: Sendable {
 
     /// At least one; keys are distinct.
     let owners: [Owner]
-    /// At least one; names, serial numbers and links are distinct.
+    /// Names, serial numbers and links are distinct, those of cuffs included. There is a collar or a cuff.
     var collars: [Collar]
+    var cuffs: [Cuff]
     let controller: Controller
     var uplink: Uplink
     /// The directory of the outbox.
@@ -166,6 +167,8 @@ struct Configuration: Sendable {
     let clockSource: ClockSource
     let indicators: Indicators
     var logLevel: Level
+    /// Whether the journal may have the values of readings.
+    var logReadings: Bool
 
     /// Every value that counts and where it came from, in the order of the table of keys.
     var settings: [Setting]
@@ -182,7 +185,7 @@ struct Setting: Sendable, Hashable {
     }
 
     let row: KeyRow
-    /// The section as messages name it, e.g. `[collar] "front"`; empty for what stands before the first table.
+    /// The section as messages name it, e.g. `[collar] "front"` or `[cuff] "arm".user[1]`; empty for what stands before the first table.
     let place: String
     /// The value; `nil` when absent.
     let value: Literal?

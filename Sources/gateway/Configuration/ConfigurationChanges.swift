@@ -6,6 +6,7 @@ extension Configuration {
     func adopting(_ new: Configuration) -> Configuration {
         var adopted = self
         adopted.logLevel = new.logLevel
+        adopted.logReadings = new.logReadings
         adopted.sync = new.sync
         adopted.uplink.connectTimeout = new.uplink.connectTimeout
         adopted.uplink.requestTimeout = new.uplink.requestTimeout
@@ -15,15 +16,21 @@ extension Configuration {
         adopted.uplink.backoff = new.uplink.backoff
         adopted.uplink.holdMax = new.uplink.holdMax
         // A device that got another serial number is another device, whatever it is called.
-        var others: Set<String> = []
+        var foreign: Set<String> = []
         for index in collars.indices {
             if let same = new.collars.first(where: { $0.serial == collars[index].serial && $0.name == collars[index].name }) {
                 adopted.collars[index].awayAfter = same.awayAfter
             } else {
-                others.insert(collars[index].name)
+                foreign.insert("[\(Section.collar.rawValue)] \(quoted(collars[index].name))")
             }
         }
-        let foreign = Set(others.map { "[\(Section.collar.rawValue)] \(quoted($0))" })
+        for index in cuffs.indices {
+            if let same = new.cuffs.first(where: { $0.serial == cuffs[index].serial && $0.name == cuffs[index].name }) {
+                adopted.cuffs[index].awayAfter = same.awayAfter
+            } else {
+                foreign.insert("[\(Section.cuff.rawValue)] \(quoted(cuffs[index].name))")
+            }
+        }
         let known = Dictionary(new.settings.map { ($0.path, $0) }) { first, _ in first }
         adopted.settings = settings.map { setting in
             guard setting.row.effect == .reload, !foreign.contains(setting.place), let other = known[setting.path] else { return setting }

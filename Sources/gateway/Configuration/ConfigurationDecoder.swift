@@ -1,3 +1,5 @@
+import Radio
+
 /// Turns what the files say into a configuration, with every finding on the way. It touches no file but those that `checks` looks at.
 struct ConfigurationDecoder {
     let layers: ConfigurationLayers
@@ -10,10 +12,17 @@ struct ConfigurationDecoder {
         let indicators = IndicatorsDraft(layers, findings: findings).indicators
         let owners = repeated(.owner).map(OwnerDraft.init)
         let collars = repeated(.collar).map(CollarDraft.init)
+        let cuffs = repeated(.cuff).map(CuffDraft.init)
+        let models = repeated(.cuffModel).map(CuffModelDraft.init)
+        // What the configuration says of a kind of cuff comes before what is built in.
+        let allModels = models.compactMap(\.model) + CuffModel.table
         refuseIdleness()
-        Consistency(findings: findings).check(owners: owners, collars: collars)
+        let consistency = Consistency(findings: findings)
+        consistency.check(owners: owners, collars: collars, cuffs: cuffs)
+        consistency.check(cuffs: cuffs, owners: owners, models: models, among: allModels)
         for owner in owners { checkSecrets(of: owner) }
-        for collar in collars { checkSecrets(of: collar) }
+        for collar in collars { checkSecrets(of: collar.pairing, collar.reader) }
+        for cuff in cuffs { checkSecrets(of: cuff.pairing, cuff.reader) }
         let controller = single(.radio).read(Keys.Radio.controller)
         let uplink = uplink(single(.uplink))
         let outbox = single(.outbox)
@@ -27,11 +36,13 @@ struct ConfigurationDecoder {
         let sync = single(.sync)
         let batch = Configuration.Sync(batchWindows: sync.read(Keys.Sync.batchWindows), batchAge: sync.read(Keys.Sync.batchAge))
         let clockSource = single(.time).read(Keys.Time.synchronised)
-        let level = single(.log).read(Keys.Log.level)
+        let log = single(.log)
+        let level = log.read(Keys.Log.level), logsReadings = log.read(Keys.Log.readings)
         guard let uplink, !findings.haveError else { return nil }
         return Configuration(
-            owners: owners.compactMap { $0.owner(credentials) }, collars: collars.compactMap { $0.collar(credentials) }, controller: controller, uplink: uplink, outboxDirectory: directory, controlSocket: socket,
-            sync: batch, clockSource: clockSource, indicators: indicators, logLevel: level, settings: findings.settings)
+            owners: owners.compactMap { $0.owner(credentials) }, collars: collars.compactMap { $0.collar(credentials) },
+            cuffs: cuffs.compactMap { $0.cuff(credentials, models: allModels) }, controller: controller, uplink: uplink, outboxDirectory: directory,
+            controlSocket: socket, sync: batch, clockSource: clockSource, indicators: indicators, logLevel: level, logReadings: logsReadings, settings: findings.settings)
     }
 
     // MARK: Sections
@@ -62,14 +73,13 @@ struct ConfigurationDecoder {
         }
     }
 
-    private func checkSecrets(of collar: CollarDraft) {
-        let reader = collar.reader
-        if let passkey = collar.passkey {
-            checks.secretInside(layers.mode(of: passkey.position.file), reader.named(Keys.Collar.passkey.row), at: passkey.position, findings)
+    private func checkSecrets(of pairing: PairingDraft, _ reader: SectionReader) {
+        if let passkey = pairing.passkey {
+            checks.secretInside(layers.mode(of: passkey.position.file), reader.named(pairing.keys.passkey.row), at: passkey.position, findings)
         }
-        if let file = collar.passkeyFile { checks.passkey(file.value, reader.named(Keys.Collar.passkeyFile.row), at: file.position, findings) }
-        if let name = collar.passkeyCredential {
-            checks.credential(name.value, credentials, reader.named(Keys.Collar.passkeyCredential.row), at: name.position, findings)
+        if let file = pairing.passkeyFile { checks.passkey(file.value, reader.named(pairing.keys.passkeyFile.row), at: file.position, findings) }
+        if let name = pairing.passkeyCredential {
+            checks.credential(name.value, credentials, reader.named(pairing.keys.passkeyCredential.row), at: name.position, findings)
         }
     }
 
@@ -89,8 +99,9 @@ struct ConfigurationDecoder {
         if layers.tables(of: .owner).isEmpty, !layers.isMalformed(.owner) {
             findings.error(.nothingConfigured, at: layers.start, "no owner is configured; add [[owner]] with key and token_file")
         }
-        if layers.tables(of: .collar).isEmpty, !layers.isMalformed(.collar) {
-            findings.error(.nothingConfigured, at: layers.start, "no device is configured; add [[collar]] with name, serial and owner")
+        let kinds: [Section] = [.collar, .cuff]
+        if kinds.allSatisfy({ layers.tables(of: $0).isEmpty && !layers.isMalformed($0) }) {
+            findings.error(.nothingConfigured, at: layers.start, "no device is configured; add [[collar]] or [[cuff]] with name, serial and owner")
         }
     }
 }

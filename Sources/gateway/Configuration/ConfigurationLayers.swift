@@ -52,7 +52,7 @@ struct ConfigurationLayers: Sendable {
     private mutating func add(_ root: TOMLTable, _ findings: Findings) {
         var plain: [TOMLTable.Entry] = []
         for entry in root.entries {
-            guard let section = Section(rawValue: entry.key), section != .top, section != .indicators || entry.value.isTable else {
+            guard let section = Section(rawValue: entry.key), section != .top, section.outer == nil, section != .indicators || entry.value.isTable else {
                 plain.append(entry)
                 continue
             }
@@ -61,7 +61,7 @@ struct ConfigurationLayers: Sendable {
                 findings.error(.wrongType, at: entry.keyPosition, "\(section.rawValue) is \(entry.value.kind); write it as \(section.head)")
                 continue
             }
-            add(added, to: section)
+            sections[section] = Self.merged(tables(of: section), with: added.map { Self.lifted($0, section) }, section)
         }
         top = top.overlaid(by: TOMLTable(entries: plain, position: root.position), section: .top)
     }
@@ -79,8 +79,15 @@ struct ConfigurationLayers: Sendable {
         }
     }
 
-    private mutating func add(_ added: [TOMLTable], to section: Section) {
-        var tables = self.tables(of: section)
+    /// The table with those of an inner section taken out of its keys. What is none of them stays, and is found to be no key.
+    private static func lifted(_ table: TOMLTable, _ section: Section) -> TOMLTable {
+        guard let inner = section.inner, let entry = table[inner.key], let tables = tables(entry, inner) else { return table }
+        return TOMLTable(entries: table.entries.filter { $0.key != inner.key }, position: table.position, displaced: table.displaced, inner: tables)
+    }
+
+    /// The tables of a section with those of a later file upon them.
+    fileprivate static func merged(_ former: [TOMLTable], with added: [TOMLTable], _ section: Section) -> [TOMLTable] {
+        var tables = former
         // What one file gives twice stays there twice, and is found to be a repetition.
         var free = Set(tables.indices)
         for table in added {
@@ -92,15 +99,19 @@ struct ConfigurationLayers: Sendable {
                 tables.append(table)
             }
         }
-        sections[section] = tables
+        return tables
     }
 }
 
 extension TOMLTable {
     /// The name by which a table that repeats is known.
     func name(_ section: Section) -> String? {
-        guard let naming = section.naming, case .string(let name) = self[naming]?.value.content else { return nil }
-        return name
+        guard let naming = section.naming else { return nil }
+        return switch self[naming]?.value.content {
+        case .string(let name): name
+        case .integer(let number) where section == .cuffUser: "\(number)"
+        default: nil
+        }
     }
 
     /// This table with the keys of a later file upon it.
@@ -121,6 +132,7 @@ extension TOMLTable {
             entry.earlier = former.earlier + [former]
             return entry
         }
-        return TOMLTable(entries: kept + new, position: position, displaced: displaced)
+        let inner = section.inner.map { ConfigurationLayers.merged(self.inner, with: later.inner, $0) } ?? []
+        return TOMLTable(entries: kept + new, position: position, displaced: displaced, inner: inner)
     }
 }

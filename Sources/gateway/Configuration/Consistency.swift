@@ -2,20 +2,23 @@
 struct Consistency {
     let findings: Findings
 
-    func check(owners: [OwnerDraft], collars: [CollarDraft]) {
+    func check(owners: [OwnerDraft], collars: [CollarDraft], cuffs: [CuffDraft]) {
         refuseRepeats(owners.map { ($0.reader, $0.key) }, Keys.Owner.key.row, "every owner has a key of its own")
         refuseRepeats(owners.map { ($0.reader, $0.tokenFile) }, Keys.Owner.tokenFile.row, "every owner has a token of its own")
         refuseRepeats(owners.map { ($0.reader, $0.tokenCredential) }, Keys.Owner.tokenCredential.row, "every owner has a token of its own")
-        refuseRepeats(collars.map { ($0.reader, $0.name) }, Keys.Collar.name.row, "every device has a name of its own")
-        refuseRepeats(collars.map { ($0.reader, $0.serial) }, Keys.Collar.serial.row, "a device is configured once")
-        refuseRepeats(collars.map { ($0.reader, $0.address) }, Keys.Collar.address.row, "two devices cannot be at one address")
+        // The keys have the same names for every kind of device.
+        refuseRepeats(collars.map { ($0.reader, $0.name) } + cuffs.map { ($0.reader, $0.name) }, Keys.Collar.name.row, "every device has a name of its own")
+        refuseRepeats(collars.map { ($0.reader, $0.serial) } + cuffs.map { ($0.reader, $0.serial) }, Keys.Collar.serial.row, "a device is configured once")
+        refuseRepeats(
+            collars.map { ($0.reader, $0.address) } + cuffs.map { ($0.reader, $0.address) }, Keys.Collar.address.row, "two devices cannot be at one address")
         refuseRepeats(collars.map { ($0.reader, $0.socket) }, Keys.Collar.socket.row, "two devices cannot be at one socket")
         for owner in owners { checkToken(of: owner) }
         for collar in collars {
             checkLink(of: collar)
+            checkPasskeys(of: collar.pairing, collar.reader)
             checkPairing(of: collar)
             checkCharacteristics(of: collar)
-            checkOwner(of: collar, among: owners)
+            checkOwner(collar.owner, collar.reader.named(Keys.Collar.owner.row), among: owners)
         }
     }
 
@@ -44,9 +47,7 @@ struct Consistency {
 
     private func checkPairing(of collar: CollarDraft) {
         let reader = collar.reader
-        let rows = [Keys.Collar.passkey.row, Keys.Collar.passkeyFile.row, Keys.Collar.passkeyCredential.row].filter(reader.gives)
-        for row in rows.dropFirst() { reader.refuse(true, row, "stands beside \(rows[0].name); keep one of them") }
-        for row in rows + [Keys.Collar.repair.row].filter({ _ in collar.repair }) {
+        for row in collar.pairing.given(by: reader) {
             reader.refuse(collar.security == .none, row, "has no effect with security = \"none\"; remove one of them")
             reader.refuse(reader.gives(Keys.Collar.socket.row), row, "has no effect with socket: a simulated collar is not paired")
         }
@@ -58,17 +59,22 @@ struct Consistency {
                        "\(collar.reader.place) has one UUID for two of heartbeat, windows and control; each characteristic has its own")
     }
 
-    private func checkOwner(of collar: CollarDraft, among owners: [OwnerDraft]) {
+    func checkPasskeys(of pairing: PairingDraft, _ reader: SectionReader) {
+        let rows = pairing.keys.passkeys.filter(reader.gives)
+        for row in rows.dropFirst() { reader.refuse(true, row, "stands beside \(rows[0].name); keep one of them") }
+    }
+
+    func checkOwner(_ owner: Placed<String>?, _ key: String, among owners: [OwnerDraft]) {
         // An owner whose key could not be read may be the one.
         let keys = owners.compactMap(\.key?.value)
-        guard let owner = collar.owner, !keys.isEmpty, keys.count == owners.count, !keys.contains(owner.value) else { return }
+        guard let owner, !keys.isEmpty, keys.count == owners.count, !keys.contains(owner.value) else { return }
         let advice = NearestName.of(owner.value, among: keys).map { "did you mean \(quoted($0))?" }
             ?? "configured: \(keys.map(quoted).joined(separator: ", "))"
         findings.error(.unknownOwner, at: owner.position,
-                       "\(collar.reader.named(Keys.Collar.owner.row)) is \(quoted(owner.value)), but no [[owner]] has that key; \(advice)")
+                       "\(key) is \(quoted(owner.value)), but no [[owner]] has that key; \(advice)")
     }
 
-    private func refuseRepeats<Value: Hashable>(_ items: [(reader: SectionReader, value: Placed<Value>?)], _ row: KeyRow, _ rule: String) {
+    func refuseRepeats<Value: Hashable>(_ items: [(reader: SectionReader, value: Placed<Value>?)], _ row: KeyRow, _ rule: String) {
         var first: [Value: SourcePosition] = [:]
         for item in items {
             guard let placed = item.value else { continue }

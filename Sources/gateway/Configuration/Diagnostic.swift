@@ -17,6 +17,7 @@ struct Diagnostic: Sendable, Hashable, CustomStringConvertible {
         case duplicate = "duplicate"
         case conflict = "conflict"
         case unknownOwner = "unknown-owner"
+        case unknownModel = "unknown-model"
         case nothingConfigured = "nothing-configured"
         case secretRefused = "secret-refused"
         case pathRefused = "path-refused"

@@ -33,10 +33,7 @@ struct CollarDraft {
     let backlog: Placed<Configuration.Backlog>?
     let awayAfter: Duration
     let security: Configuration.Security
-    let repair: Bool
-    let passkey: Placed<Passkey>?
-    let passkeyFile: Placed<String>?
-    let passkeyCredential: Placed<String>?
+    let pairing: PairingDraft
     let service: BluetoothUUID
     let heartbeat: BluetoothUUID
     let windows: BluetoothUUID
@@ -52,10 +49,7 @@ struct CollarDraft {
         backlog = reader.read(Keys.Collar.backlog)
         awayAfter = reader.read(Keys.Collar.awayAfter)
         security = reader.read(Keys.Collar.security)
-        repair = reader.read(Keys.Collar.repair)
-        passkey = reader.read(Keys.Collar.passkey)
-        passkeyFile = reader.read(Keys.Collar.passkeyFile)
-        passkeyCredential = reader.read(Keys.Collar.passkeyCredential)
+        pairing = PairingDraft(reader, Keys.Collar.pairing)
         service = reader.read(Keys.Collar.service)
         heartbeat = reader.read(Keys.Collar.heartbeat)
         windows = reader.read(Keys.Collar.windows)
@@ -72,19 +66,10 @@ struct CollarDraft {
         }
     }
 
-    private func passkeySource(_ credentials: Credentials) -> Configuration.PasskeySource {
-        switch (passkey, passkeyFile, passkeyCredential) {
-        case (let passkey?, _, _): .fixed(passkey.value)
-        case (nil, let file?, _): .file(path: file.value)
-        case (nil, nil, let name?): .file(path: credentials.path(of: name.value))
-        case (nil, nil, nil): .none
-        }
-    }
-
     func collar(_ credentials: Credentials) -> Configuration.Collar? {
         guard let name, let serial, let owner, let link else { return nil }
         return Configuration.Collar(
             name: name.value, serial: serial.value, owner: owner.value, link: link, backlog: backlog?.value, awayAfter: awayAfter,
-            security: security, pairing: .init(repair: repair, passkey: passkeySource(credentials)), service: service, heartbeat: heartbeat, windows: windows, control: control)
+            security: security, pairing: pairing.pairing(credentials), service: service, heartbeat: heartbeat, windows: windows, control: control)
     }
 }

@@ -37,7 +37,7 @@ enum EffectiveConfiguration {
 
 extension KeyRow {
     /// Whether its values name credentials.
-    fileprivate var isCredential: Bool { [Keys.Owner.tokenCredential.row, Keys.Collar.passkeyCredential.row].contains(self) }
+    fileprivate var isCredential: Bool { [Keys.Owner.tokenCredential.row, Keys.Collar.pairing.passkeyCredential.row, Keys.Cuff.pairing.passkeyCredential.row].contains(self) }
 }
 
 extension Setting {

@@ -2,16 +2,31 @@
 enum Section: String, Sendable, CaseIterable {
     /// What stands before the first table.
     case top = ""
-    case indicators, owner, collar, radio, uplink, outbox, control, sync, time, log
+    case indicators, owner, collar, cuff
+    case cuffUser = "cuff.user"
+    case cuffModel = "cuff_model"
+    case radio, uplink, outbox, control, sync, time, log
 
     /// Whether the file may have several of it, as `[[section]]`.
-    var repeats: Bool { self == .owner || self == .collar }
+    var repeats: Bool { naming != nil }
+
+    /// The section whose tables this one's stand in; `nil` for one that stands by itself.
+    var outer: Section? { self == .cuffUser ? .cuff : nil }
+
+    /// The section whose tables stand in this one's.
+    var inner: Section? { self == .cuff ? .cuffUser : nil }
+
+    /// The last part of its name: its key in the table that it stands in.
+    var key: String { rawValue.split(separator: ".").last.map(String.init) ?? "" }
 
     /// The key by which its tables are told apart; `nil` unless it repeats.
     var naming: String? {
         switch self {
         case .owner: Keys.Owner.key.row.name
         case .collar: Keys.Collar.name.row.name
+        case .cuff: Keys.Cuff.name.row.name
+        case .cuffUser: Keys.CuffUser.user.row.name
+        case .cuffModel: Keys.CuffModel.name.row.name
         default: nil
         }
     }
@@ -25,7 +40,10 @@ enum Section: String, Sendable, CaseIterable {
         case .top: "Before the first table of the file."
         case .indicators: "The LEDs and the button as hardware. The file has this table or the word `indicators`, not both."
         case .owner: "A person whose readings the gateway carries. At least one."
-        case .collar: "An activity collar. At least one."
+        case .collar: "An activity collar. At least one, or a cuff."
+        case .cuff: "A blood-pressure cuff. Every owner of its readings has `patient`. [devices.md](devices.md) says what is known of single models."
+        case .cuffUser: "A user of the cuff above, whom the cuff tells apart by a number: a button on it, or an account. What it sends of a user who is not here is set aside, and not guessed."
+        case .cuffModel: "A kind of cuff that the built-in table does not know. It comes before that when a cuff is told by its name."
         case .radio: "The Bluetooth controller."
         case .uplink: "The way to the backend."
         case .outbox: "The queue on the disk."
@@ -91,9 +109,10 @@ struct Key<Value: Sendable>: Sendable {
 
     /// - Parameter absent: what it means when the key is left out.
     static func optional(
-        _ section: Section, _ name: String, _ form: ValueForm<Value>, absent: String, disclosure: KeyRow.Disclosure = .everywhere, _ explanation: String
+        _ section: Section, _ name: String, _ form: ValueForm<Value>, absent: String, effect: KeyRow.Effect = .restart,
+        disclosure: KeyRow.Disclosure = .everywhere, _ explanation: String
     ) -> Key {
-        Key(section, name, form, .optional(absent: absent), explanation, .restart, disclosure)
+        Key(section, name, form, .optional(absent: absent), explanation, effect, disclosure)
     }
 
     fileprivate init(

@@ -54,22 +54,13 @@ enum Keys {
             standard: .seconds(86_400), effect: .reload, "How long the collar may be out of reach before the radio LED says so.")
         static let security = StandardKey(.collar, "security", .choice(example: Configuration.Security.encrypted), standard: .encrypted,
             "`none` is for firmware that cannot pair: anybody near can then read the collar and clear it.")
-        static let repair = StandardKey(.collar, "repair", .flag, standard: false,
-            "Whether the hub pairs again by itself with a collar that lost its keys, as after a change of firmware. Whoever is near at that moment could pose as the collar; without it `gateway pair` does it.")
-        static let passkey = Key.optional(.collar, "passkey", .passkey, absent: "pairing asks for no passkey (Just Works)",
-            disclosure: .never,
-            "The passkey of a collar that has a fixed one. It excludes somebody in the middle of the pairing.")
-        static let passkeyFile = Key.optional(.collar, "passkey_file", .absolutePath(example: "/run/gateway/front.passkey"), absent: "as `passkey` says",
-            "Instead of `passkey`: the file into which somebody writes the six digits that the collar shows while it is paired (mode 0600). It need not be there before.")
-        static let passkeyCredential = Key.optional(.collar, "passkey_credential", .credentialName, absent: "as `passkey` says",
-            "Instead of `passkey`: the name of the systemd credential that is the passkey.")
+        static let pairing = PairingKeys(.collar, of: "collar", losing: "a change of firmware", file: "/run/gateway/front.passkey")
         static let service = uuid("service", \.service, "The collar service.")
         static let heartbeat = uuid("heartbeat", \.heartbeat, "The characteristic Beta Metrics, whose notifications are the heartbeat.")
         static let windows = uuid("windows", \.windows, "The characteristic Raw Windows.")
         static let control = uuid("control", \.control, "The characteristic Control Point.")
-        static let rows = [name.row, serial.row, owner.row, address.row, socket.row, backlog.row, awayAfter.row, security.row, repair.row,
-                           passkey.row, passkeyFile.row, passkeyCredential.row,
-                           service.row, heartbeat.row, windows.row, control.row]
+        static let rows = [name.row, serial.row, owner.row, address.row, socket.row, backlog.row, awayAfter.row, security.row] + pairing.rows
+            + [service.row, heartbeat.row, windows.row, control.row]
 
         private static func uuid(_ name: String, _ part: KeyPath<CollarProfile, BluetoothUUID>, _ explanation: String) -> StandardKey<BluetoothUUID> {
             StandardKey(.collar, name, .uuid, standard: CollarProfile()[keyPath: part], "\(explanation) Other than the default only for firmware that uses its own UUIDs.")
@@ -136,13 +127,14 @@ enum Keys {
 
     enum Log {
         static let level = StandardKey(.log, "level", .choice(example: Configuration.Level.info), standard: .info, effect: .reload, "The least urgent lines that are written.")
-        static let rows = [level.row]
+        static let readings = StandardKey(.log, "log_readings", .flag, standard: false, effect: .reload,
+            "Whether the journal has the values of blood-pressure readings. They are health data, and whoever may read the journal reads them then.")
+        static let rows = [level.row, readings.row]
     }
 
     /// Keys of which a table has one at most. A later file that gives one of them means it instead of another of an earlier file.
     static let alternatives: [[KeyRow]] = [
-        [Owner.tokenFile.row, Owner.tokenCredential.row], [Collar.address.row, Collar.socket.row],
-        [Collar.passkey.row, Collar.passkeyFile.row, Collar.passkeyCredential.row]
+        [Owner.tokenFile.row, Owner.tokenCredential.row], [Collar.address.row, Collar.socket.row], Collar.pairing.passkeys, Cuff.pairing.passkeys
     ]
 
     /// The other keys of the one of `alternatives` that has this key.
@@ -161,6 +153,9 @@ enum Keys {
         case .indicators: Indicators.rows
         case .owner: Owner.rows
         case .collar: Collar.rows
+        case .cuff: Cuff.rows
+        case .cuffUser: CuffUser.rows
+        case .cuffModel: CuffModel.rows
         case .radio: Radio.rows
         case .uplink: Uplink.rows
         case .outbox: Outbox.rows

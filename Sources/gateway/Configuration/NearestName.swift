@@ -6,7 +6,7 @@ enum NearestName {
         let bound = max(1, min(written.count, 24) / 3)
         var nearest: (name: String, distance: Int)?
         for name in names {
-            let distance = distance(written.lowercased(), name)
+            let distance = distance(written.lowercased(), name.lowercased())
             if distance <= bound, distance < nearest?.distance ?? .max { nearest = (name, distance) }
         }
         return nearest?.name

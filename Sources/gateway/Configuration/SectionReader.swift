@@ -48,18 +48,33 @@ struct SectionReader {
     ///   - table: `nil` when the file does not have the section: all defaults.
     ///   - number: the place among sections of the same name, from 1, to name one that has no name yet.
     ///   - advice: what to say besides where a key is missing.
-    init(_ section: Section, _ table: TOMLTable?, fileStart: SourcePosition, number: Int = 1, advice: String = "", findings: Findings) {
+    ///   - outer: of a section within another one, how messages name that.
+    init(_ section: Section, _ table: TOMLTable?, fileStart: SourcePosition, number: Int = 1, advice: String = "", outer: String = "", findings: Findings) {
         self.table = table
         self.section = section
         self.advice = advice
         self.findings = findings
         position = table?.position ?? fileStart
-        place = Self.place(section, table, number)
+        place = Self.place(section, table, number, outer)
         let known = Keys.rows(of: section).map(\.name)
         for entry in (table?.entries ?? []).flatMap({ $0.earlier + [$0] }) where !known.contains(entry.key) {
+            if let inner = section.inner, inner.key == entry.key {
+                findings.error(.wrongType, at: entry.keyPosition, "\(place).\(entry.key) is \(entry.value.kind); write it as \(inner.head)")
+                continue
+            }
             findings.error(.unknownKey, at: entry.keyPosition, UnknownKey.message(entry, in: section, place: place))
         }
     }
+
+    /// Readers of the tables of a section within this one.
+    func inner(_ section: Section) -> [SectionReader] {
+        (table?.inner ?? []).enumerated().map { index, table in
+            SectionReader(section, table, fileStart: table.position, number: index + 1, outer: place, findings: findings)
+        }
+    }
+
+    /// Whether the file has something for a section within this one that is no table of it, which is reported.
+    func isMalformed(_ section: Section) -> Bool { table?[section.key] != nil }
 
     /// The key's value; `nil` when it is optional and left out, or wrong and reported.
     func read<Value>(_ key: Key<Value>) -> Placed<Value>? {
@@ -117,8 +132,9 @@ struct SectionReader {
         findings.note(Setting(row: key.row, place: place, value: value.map { Literal(key.form.write($0)) }, origin: origin, instead: instead.map(\.keyPosition)))
     }
 
-    private static func place(_ section: Section, _ table: TOMLTable?, _ number: Int) -> String {
+    private static func place(_ section: Section, _ table: TOMLTable?, _ number: Int, _ outer: String) -> String {
         guard section != .top else { return "" }
+        if section.outer != nil { return "\(outer).\(section.key)" + (table?.name(section).map { "[\(shown($0, upTo: 16))]" } ?? " #\(number)") }
         guard section.repeats else { return "[\(section.rawValue)]" }
         guard let name = table?.name(section) else { return "[\(section.rawValue)] #\(number)" }
         return "[\(section.rawValue)] \(quoted(name))"

@@ -7,10 +7,12 @@ enum UnknownKey {
         case .array(let elements) where section == .top && elements.contains(where: \.isTable): return unknownSection(entry.key)
         default: break
         }
-        if let owner = Keys.rows.first(where: { $0.name == entry.key }) {
-            let target = owner.section == .top ? "at the top of the file, before the first table" : "in \(owner.section.head)"
+        let owners = Keys.rows.filter { $0.name == entry.key }.map(\.section)
+        if !owners.isEmpty {
+            let target = owners.contains(.top) ? "at the top of the file, before the first table" : "in \(owners.map(\.head).joined(separator: " or "))"
             return "\(what) here; it belongs \(target)"
         }
+        if let inner = section.inner, NearestName.of(entry.key, among: [inner.key]) != nil { return "\(what); did you mean \(inner.head)?" }
         let names = Keys.rows(of: section).map(\.name)
         if let nearest = NearestName.of(entry.key, among: names) { return "\(what); did you mean \(tomlString(nearest))?" }
         return "\(what); known here: \(names.joined(separator: ", "))"

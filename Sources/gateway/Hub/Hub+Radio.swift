@@ -31,7 +31,7 @@ extension Hub {
         if case .address(let address) = configuration.controller { policy.controller = address }
         let bonds = OutboxBonds(store: store, devices: devices)
         let (openRadio, onRadioEnd) = (parts.openRadio, parts.onRadioEnd)
-        return HubRadio(loop: parts.loop, log: parts.log, devices: collars, store: bonds) { [policy] onEvent in
+        return HubRadio(loop: parts.loop, log: parts.log, devices: collars.map { HubRadioDevice($0) }, store: bonds) { [policy] onEvent in
             try openRadio(devices, bonds, policy, onEvent)
         } onChange: { [weak self] in
             self?.assumeIsolated { $0.refresh() }

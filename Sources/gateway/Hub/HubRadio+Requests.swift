@@ -18,7 +18,11 @@ extension HubRadio {
             let isBonded = await radio.isBonded(device.serial)
             let state = await radio.state(of: device.serial)
             let isLinked = state == .working
-            let isPaired = isBonded || device.security == .none && isLinked
+            let isPaired = switch device.pairing {
+            case .bond: isBonded
+            case .link: isBonded || isLinked
+            case .address: await radio.address(of: device.serial) != nil
+            }
             if let serial, isPaired, isLinked {
                 let text = "it is paired and linked; to pair it anew: gateway forget \(name(serial))"
                 return .success(PairingReport(paired: [], failed: [.init(device: name(serial), code: "already-paired", text: text)]))

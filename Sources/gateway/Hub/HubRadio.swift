@@ -34,7 +34,7 @@ actor HubRadio {
     let loop: any EventLoop
     let log: Log
     /// The devices as the configuration has them, by serial number.
-    let devices: [String: Configuration.Collar]
+    let devices: [String: HubRadioDevice]
     let store: OutboxBonds
     private let open: Opening
     let onChange: @Sendable () -> Void
@@ -61,7 +61,7 @@ actor HubRadio {
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     init(
-        loop: any EventLoop, log: Log, devices: [Configuration.Collar], store: OutboxBonds, open: @escaping Opening,
+        loop: any EventLoop, log: Log, devices: [HubRadioDevice], store: OutboxBonds, open: @escaping Opening,
         onChange: @escaping @Sendable () -> Void, onReady: @escaping @Sendable () -> Void, onEnd: @escaping @Sendable (String) -> Void
     ) {
         self.loop = loop

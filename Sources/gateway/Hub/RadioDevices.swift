@@ -14,7 +14,7 @@ extension Configuration.Collar {
 
 extension Configuration {
     /// Whether a device is reached over Bluetooth.
-    var needsController: Bool { collars.contains(where: \.isOnAir) }
+    var needsController: Bool { !cuffs.isEmpty || collars.contains(where: \.isOnAir) }
 }
 
 extension RadioDevice {
@@ -22,6 +22,58 @@ extension RadioDevice {
         var address: BluetoothAddress?
         if case .bluetooth(let configured) = collar.link { address = configured }
         self = .collar(serial: collar.serial, profile: CollarProfile(collar), address: address, pairing: PairingPolicy(collar.pairing))
+    }
+}
+
+extension RadioDevice {
+    /// A cuff. It says of what kind it is and not which one, so that one without an address is adopted only while pairing is open.
+    init(_ cuff: Configuration.Cuff) {
+        var address: BluetoothAddress?
+        if case .bluetooth(let configured) = cuff.link { address = configured }
+        // One whose model is open may be any of its driver.
+        let models = cuff.model.map { [$0] } ?? cuff.models.filter { $0.driver == cuff.driver }
+        self.init(
+            id: cuff.serial, service: cuff.driver.service, otherServices: Set(models.flatMap(\.serviceUUIDs)), serial: nil, identity: nil, address: address,
+            security: Security(cuff.security), pairing: PairingPolicy(cuff.pairing))
+    }
+}
+
+extension RadioDevice.Security {
+    init(_ security: Configuration.CuffSecurity) {
+        self = switch security {
+        case .encrypted: .encrypted
+        case .onDemand: .onDemand
+        case .none: .none
+        }
+    }
+}
+
+/// A configured device as it is talked about with an installer.
+struct HubRadioDevice: Sendable, Hashable {
+    /// What shows that nothing is left to pair.
+    enum Pairing: Sendable, Hashable {
+        /// Its keys are stored.
+        case bond
+        /// It cannot be paired: its link works.
+        case link
+        /// It need not be paired, and is mostly switched off: its address is known.
+        case address
+    }
+
+    let name: String
+    let serial: String
+    let pairing: Pairing
+
+    init(_ collar: Configuration.Collar) {
+        name = collar.name
+        serial = collar.serial
+        pairing = collar.security == .none ? .link : .bond
+    }
+
+    init(_ cuff: Configuration.Cuff) {
+        name = cuff.name
+        serial = cuff.serial
+        pairing = cuff.security == .encrypted ? .bond : .address
     }
 }
 

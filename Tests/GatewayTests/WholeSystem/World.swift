@@ -90,12 +90,12 @@ final class World: Sendable {
                 name: name, serial: serial, owner: owner, link: .socket(path: "unused"), backlog: backlog, awayAfter: .seconds(86_400),
                 security: .none, pairing: .init(repair: false, passkey: .none), service: profile.service, heartbeat: profile.heartbeat,
                 windows: profile.windows, control: profile.control) },
-            controller: .any,
+            cuffs: [], controller: .any,
             uplink: .init(
                 base: "https://backend.invalid", fhirBase: nil, caFile: nil, pin: nil, connectTimeout: .seconds(10), requestTimeout: .seconds(60),
                 lowSpeedLimit: 100, lowSpeedTime: .seconds(30), flushInterval: .seconds(120), backoff: .seconds(30), holdMax: .seconds(900)),
             outboxDirectory: outbox ?? directory, controlSocket: "unused", sync: .init(batchWindows: 128, batchAge: .seconds(60)), clockSource: .always,
-            indicators: .none, logLevel: .debug, settings: [])
+            indicators: .none, logLevel: .debug, logReadings: false, settings: [])
     }
 
     func hub(_ configuration: Configuration, wallClock: WallClock? = nil) -> Hub {

@@ -278,6 +278,78 @@ struct ConnectorAdoptionTests {
         #expect(bench.actions.contains(.tryCandidate(device: "wrist", address(8))))
     }
 
+    @Test("a collar and a cuff that are looked for at once are adopted one after the other, each by its own kind of word")
+    func collarAndCuff() {
+        var bench = ConnectorBench([collar("A1", at: nil), cuff("arm", security: .encrypted)])
+        bench.tell(.openPairing(device: nil))
+        bench.hear(address(8), collarData("A1"))
+        bench.hear(address(9), cuffData)
+        bench.pass(.seconds(8))
+        let trials: [ConnectorAction] = [.tryCandidate(device: "A1", address(8)), .tryCandidate(device: "arm", address(9))]
+        let first = bench.take().filter(trials.contains)
+        #expect(first == [trials[0]], "one at a time")
+        bench.tell(.trialEnded(address(8), .success(TrialFinding(address: address(8), serial: "A1", isEncrypted: true))))
+        bench.tell(.adoptionStored(device: "A1", true))
+        #expect(bench.machine.pairingOpenUntil != nil, "the cuff is still to be found")
+        bench.hear(address(9), cuffData)
+        bench.pass(.seconds(1))
+        #expect(bench.take().contains(trials[1]))
+        bench.tell(.trialEnded(address(9), .success(TrialFinding(address: address(9), serial: nil, isEncrypted: true))))
+        bench.tell(.adoptionStored(device: "arm", true))
+        #expect(Set(bench.list) == [address(8), address(9)])
+        #expect(bench.machine.isBonded("arm") && bench.machine.pairingOpenUntil == nil)
+        #expect(bench.events.contains(.adopted(device: "arm", address(9))))
+    }
+
+    @Test("two cuffs beside a collar: the collar is adopted, and neither cuff")
+    func collarAndTwoCuffs() {
+        var bench = ConnectorBench([collar("A1", at: nil), cuff("arm", security: .encrypted)])
+        bench.tell(.openPairing(device: nil))
+        for second in 0..<100 {
+            bench.hear(address(8), collarData("A1"))
+            bench.hear(address(9), cuffData)
+            bench.hear(address(10), cuffData)
+            bench.pass(.seconds(1))
+            guard second == 20 else { continue }
+            bench.tell(.trialEnded(address(8), .success(TrialFinding(address: address(8), serial: "A1", isEncrypted: true))))
+            bench.tell(.adoptionStored(device: "A1", true))
+        }
+        #expect(bench.list == [address(8)])
+        #expect(!bench.actions.contains { if case .tryCandidate(device: "arm", _) = $0 { true } else { false } })
+        #expect(bench.events.contains(.ambiguous(devices: ["arm"], [address(9), address(10)])))
+    }
+
+    @Test("cuffs of two kinds do not get in each other's way, and a cuff is recognised by another service of its model")
+    func kinds() {
+        let own = BluetoothUUID("14839ac4-7d7e-415c-9a42-167340cf2339")!
+        let wrist = RadioDevice(id: "wrist", service: own, otherServices: [.uuid16(0xFE4A)], serial: nil, identity: nil, address: nil, security: .none)
+        var bench = ConnectorBench([cuff("arm"), wrist])
+        bench.tell(.openPairing(device: nil))
+        bench.hear(address(8), AdvertisingData([3, 3, 0x4A, 0xFE]))
+        bench.hear(address(9), cuffData)
+        bench.hear(address(10), AdvertisingData([3, 3, 0x0D, 0x18]))
+        bench.pass(.seconds(8))
+        #expect(bench.take().contains(.tryCandidate(device: "arm", address(9))))
+        bench.tell(.trialEnded(address(9), .failure(.unreachable)))
+        bench.hear(address(8), AdvertisingData([3, 3, 0x4A, 0xFE]))
+        bench.pass(.seconds(1))
+        #expect(bench.take().contains(.tryCandidate(device: "wrist", address(8))))
+        bench.tell(.trialEnded(address(8), .success(TrialFinding(address: address(8), serial: nil, isEncrypted: false))))
+        bench.tell(.adoptionStored(device: "wrist", true))
+        #expect(bench.list == [address(8)])
+    }
+
+    @Test("a cuff that is to be encrypted is not adopted over a link that is not")
+    func unencryptedCuff() {
+        var bench = ConnectorBench([cuff("arm", security: .encrypted)])
+        bench.tell(.openPairing(device: nil))
+        bench.hear(address(8), cuffData)
+        bench.pass(.seconds(8))
+        bench.tell(.trialEnded(address(8), .success(TrialFinding(address: address(8), serial: nil, isEncrypted: false))))
+        #expect(bench.events.contains(.candidateFailed(device: "arm", address(8), .notEncrypted)))
+        #expect(bench.list == [])
+    }
+
     @Test("a configured device's own address is no new candidate")
     func ownAddress() {
         var bench = ConnectorBench([cuff("arm"), cuff("wrist", at: address(8))])

@@ -242,6 +242,76 @@ struct RadioControllerTests {
         try bench.finish()
     }
 
+    // MARK: Cuffs that switch off when they are linked and not paired
+
+    /// Such a cuff's end of a link: what came before it was paired.
+    private final class Impatient: @unchecked Sendable {
+        var far: CInt = -1
+        var beforePairing: [UInt8]?? = .none
+    }
+
+    @Test("a cuff at a configured address is paired before its driver gets the link, and nothing is said to it before that")
+    func pairedFirst() throws {
+        let bench = try RadioBench([cuff("arm", at: address(1), security: .encrypted)])
+        try bench.start()
+        let (kernel, loop, impatient) = (bench.kernel, bench.loop, Impatient())
+        bench.transport.onRaise[address(1)] = {
+            impatient.beforePairing = .some(received(impatient.far))
+            kernel.tell(.userConfirmationRequest, hci0, addressOctets(address(1)) + [1, 0, 0, 0, 0])
+            try await loop.sleep(for: .milliseconds(100))
+            kernel.tell(.newLongTermKey, hci0, [1] + longTermKey(address(1)).octets)
+        }
+        bench.drive("arm")
+        impatient.far = try bench.transport.link(address(1))
+        bench.loop.advance(by: .milliseconds(50))
+        #expect(received(impatient.far) == nil, "the pairing is under way")
+        bench.loop.advance(by: .seconds(1))
+        #expect(impatient.beforePairing == .some(.none))
+        #expect(received(impatient.far) == [0x42], "the driver has it now")
+        #expect(bench.store.kept["arm"]?.longTermKeys.count == 1)
+        close(impatient.far)
+        try bench.finish()
+    }
+
+    @Test("a cuff that is adopted is paired, told nothing at all, and waited for at its address")
+    func adoptedCuff() throws {
+        let bench = try RadioBench([cuff("arm", security: .encrypted)])
+        try bench.start()
+        let (kernel, loop, radio) = (bench.kernel, bench.loop, bench.radio)
+        // Anything that is said to it would be a fault.
+        bench.transport.dialled[address(8)] = []
+        bench.transport.onRaise[address(8)] = {
+            kernel.tell(.userConfirmationRequest, hci0, addressOctets(address(8)) + [1, 0, 0, 0, 0])
+            try await loop.sleep(for: .milliseconds(100))
+            kernel.tell(.newLongTermKey, hci0, [1] + longTermKey(address(8)).octets)
+        }
+        try bench.loop.run { _ = await radio.openPairing() }
+        bench.loop.advance(by: .seconds(1))
+        bench.tellFound(address(8), [3, 3, 0x10, 0x18])
+        bench.loop.advance(by: .seconds(10))
+        #expect(bench.transport.dials == [address(8)])
+        #expect(bench.deviceEvents.contains(.adopted(device: "arm", address(8))))
+        #expect(bench.store.kept["arm"] == Bond(device: "arm", address: address(8), longTermKeys: [longTermKey(address(8))]))
+        #expect(bench.list == [address(8)])
+        try bench.finish()
+    }
+
+    @Test("a cuff that needs no pairing is adopted without any")
+    func openCuff() throws {
+        let bench = try RadioBench([cuff("arm", security: .none)])
+        try bench.start()
+        let radio = bench.radio
+        bench.transport.dialled[address(8)] = []
+        try bench.loop.run { _ = await radio.openPairing() }
+        bench.loop.advance(by: .seconds(1))
+        bench.tellFound(address(8), [3, 3, 0x10, 0x18])
+        bench.loop.advance(by: .seconds(10))
+        #expect(bench.transport.levels.isEmpty)
+        #expect(bench.store.kept["arm"] == Bond(device: "arm", address: address(8)))
+        #expect(bench.list == [address(8)])
+        try bench.finish()
+    }
+
     // MARK: Commands and life
 
     @Test("a scan tells every device that is heard, once, with what it says it is")

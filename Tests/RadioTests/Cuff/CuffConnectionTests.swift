@@ -22,7 +22,7 @@ struct CuffConnectionTests {
     ///   - confirming: how many measurements are stored and confirmed; the hub hangs up at the next one.
     ///   - asking: what is asked once the link is open; nil waits for the cuff to hang up.
     private func link(
-        _ options: [String], wall: WallTime = CuffPeer.now, receiveMTU: UInt16 = 517, quirks: MeasurementQuirks = [], confirming: Int = .max,
+        _ options: [String], wall: WallTime = CuffPeer.now, receiveMTU: UInt16 = 517, confirming: Int = .max,
         asking: (@Sendable (CuffConnection) async throws -> Void)? = nil
     ) throws -> (kept: Kept, books: JSONValue) {
         let loop = try EpollLoop()
@@ -31,7 +31,7 @@ struct CuffConnectionTests {
         configuration.receiveMTU = receiveMTU
         let client = GATTClient(descriptor: Descriptor(owning: socket), loop: loop, configuration: configuration)
         let events = CuffEvents()
-        let connection = CuffConnection(client: client, quirks: quirks, wall: WallClock { wall }, zone: CuffPeer.zone, loop: loop) { events.note($0) }
+        let connection = CuffConnection(client: client, wall: WallClock { wall }, zone: CuffPeer.zone, loop: loop) { events.note($0) }
         let kept = Result {
             try loop.run {
                 var kept = Kept()

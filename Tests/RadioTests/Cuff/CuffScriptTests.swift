@@ -69,8 +69,42 @@ struct CuffScriptTests {
     func silent() throws {
         try CuffFixture.run(CuffTable(information: false)) { fixture in
             let opening = try await fixture.connection.open()
-            #expect(opening == CuffOpening(identity: CuffIdentity(), clock: CuffClockCheck(found: .unreadable, setting: .notNeeded), feature: [], hasRecords: false))
+            #expect(opening == CuffOpening(identity: CuffIdentity(), model: .general(.standard), clock: CuffClockCheck(found: .unreadable, setting: .notNeeded), feature: [], hasRecords: false))
         }
+    }
+
+    /// A pulse of 72 with its high octet first, indicated before anything was asked.
+    private static func bigEndian(_ table: CuffTable, model: CuffModel? = nil, models: [CuffModel] = CuffModel.table) throws -> (CuffOpening, CuffMeasurement?) {
+        let handle = table.measurement
+        let octets = CuffForge.measurement(pulse: UInt16(72).byteSwapped)
+        return try CuffFixture.run(table, model: model, models: models, before: { $0.indicate(octets, of: handle) }) { fixture in
+            let opening = try await fixture.connection.open()
+            try await fixture.settle()
+            guard case .measurement(let measurement, _)? = fixture.events.all.first else { return (opening, nil) }
+            return (opening, measurement)
+        }
+    }
+
+    @Test("a cuff whose model is left open is read as the model that it calls itself, in Device Name or in Model Number, from its first measurement on")
+    func identity() throws {
+        for table in [CuffTable(name: "BM85"), CuffTable(model: "BM85-A"), CuffTable(name: "My cuff", model: "BM85")] {
+            let (opening, measurement) = try Self.bigEndian(table)
+            #expect(opening.model.name == "Beurer BM85")
+            #expect(measurement?.pulse?.number?.coefficient == 72)
+        }
+        let (opening, measurement) = try Self.bigEndian(CuffTable(name: "BM54", model: "B1"))
+        #expect(opening.model == .general(.standard) && opening.identity.name == "BM54")
+        #expect(measurement?.pulse?.number?.coefficient != 72)
+    }
+
+    @Test("a configured model counts whatever the cuff calls itself, and a custom one before the table")
+    func configured() throws {
+        let plain = CuffModel(name: "plain", driver: .standard)
+        let odd = CuffModel(name: "odd", namePrefixes: ["X"], driver: .standard, quirks: .bigEndianPulseAndStatus)
+        var (opening, measurement) = try Self.bigEndian(CuffTable(name: "BM85"), model: plain)
+        #expect(opening.model == plain && opening.identity.name == nil && measurement?.pulse?.number?.coefficient != 72)
+        (opening, measurement) = try Self.bigEndian(CuffTable(name: "X1"), models: [odd] + CuffModel.table)
+        #expect(opening.model == odd && measurement?.pulse?.number?.coefficient == 72)
     }
 
     @Test("of a cuff that sends both forms the enhanced one alone is subscribed, so that no measurement comes twice")

@@ -88,11 +88,18 @@ struct CuffTable {
 
     /// - Parameters:
     ///   - information: whether it says who it is.
+    ///   - name: its Device Name, if it has one.
+    ///   - model: its Model Number, if it has one.
     ///   - optional: whether it has the optional parts of the service.
-    init(information: Bool = true, optional: Bool = false, enhanced hasEnhanced: Bool = false) {
+    init(information: Bool = true, name: String? = nil, model: String? = nil, optional: Bool = false, enhanced hasEnhanced: Bool = false) {
+        if let name {
+            table.addService(BluetoothUUID(0x1800))
+            table.addCharacteristic(BluetoothUUID(0x2A00), .read, value: Array(name.utf8))
+        }
         if information {
             table.addService(BluetoothUUID(0x180A))
             table.addCharacteristic(BluetoothUUID(0x2A25), .read, value: Array("BP-1".utf8))
+            if let model { table.addCharacteristic(BluetoothUUID(0x2A24), .read, value: Array(model.utf8)) }
         }
         table.addService(BluetoothUUID(0x1810))
         measurement = table.addCharacteristic(BluetoothUUID(0x2A35), .indicate)
@@ -112,7 +119,8 @@ struct CuffFixture: Sendable {
     let events: EventRecorder<CuffEvent>
 
     static func run<Value: Sendable>(
-        _ table: CuffTable, script: @escaping ScriptedCuff.Script = { _, _ in }, before: (@Sendable (isolated ScriptedCuff) -> Void)? = nil,
+        _ table: CuffTable, model: CuffModel? = nil, models: [CuffModel] = CuffModel.table, script: @escaping ScriptedCuff.Script = { _, _ in },
+        before: (@Sendable (isolated ScriptedCuff) -> Void)? = nil,
         _ body: @escaping @Sendable (CuffFixture) async throws -> Value
     ) throws -> Value {
         let loop = VirtualLoop()
@@ -124,7 +132,8 @@ struct CuffFixture: Sendable {
             if let before { await before(cuff) }
             let events = EventRecorder<CuffEvent>()
             let connection = CuffConnection(
-                client: GATTClient(descriptor: Descriptor(owning: near), loop: loop), wall: WallClock { CuffPeer.now }, zone: CuffPeer.zone, loop: loop
+                client: GATTClient(descriptor: Descriptor(owning: near), loop: loop), model: model, models: models, wall: WallClock { CuffPeer.now }, zone: CuffPeer.zone,
+                loop: loop
             ) { events.note($0) }
             let value = try await body(CuffFixture(loop: loop, cuff: cuff, connection: connection, events: events))
             await connection.close()

@@ -47,7 +47,7 @@ extension ValueForm where Value: RawRepresentable & CaseIterable, Value.RawValue
     /// One of a few words.
     static func choice(example: Value) -> ValueForm {
         let words = Value.allCases.map { tomlString($0.rawValue) }
-        let list = words.dropLast().joined(separator: ", ") + " or " + words[words.count - 1]
+        let list = words.count == 1 ? words[0] : words.dropLast().joined(separator: ", ") + " or " + words[words.count - 1]
         return ValueForm(allowed: list, example: example.rawValue, parse: { Value(rawValue: $0) }, print: { $0.rawValue })
     }
 }

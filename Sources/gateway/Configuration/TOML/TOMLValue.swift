@@ -54,6 +54,8 @@ struct TOMLTable: Sendable {
     let position: SourcePosition
     /// What earlier files gave and a later one excludes by another key.
     var displaced: [Entry] = []
+    /// Of a section that has tables of another one in its own: those.
+    var inner: [TOMLTable] = []
 
     /// The entry of this key.
     subscript(key: String) -> Entry? { entries.first { $0.key == key } }
