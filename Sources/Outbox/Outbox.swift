@@ -88,6 +88,11 @@ public actor Outbox {
         try opened().device(serial)
     }
 
+    /// The books on one cuff; empty when there are none.
+    public func cuff(_ serial: String) throws(OutboxError) -> CuffBooks {
+        try opened().cuff(serial)
+    }
+
     /// Takes the configured owners, in one transaction: queued entries of owners who are not among them are sealed, sealed entries of those who are
     /// come back as far as places are free.
     ///

@@ -14,6 +14,8 @@ public struct OutboxSettings: Sendable, Hashable {
     public var receiptMemory: Int
     /// Readings that were delivered and are remembered, so that a cuff that repeats them sends nothing new; the oldest goes first.
     public var readingMemory: Int
+    /// Marks of files that were read from cuffs, of all of them together; the oldest goes first.
+    public var fileMarkMemory: Int
     /// Lines of the audit of operators' acts that are kept; the oldest goes first.
     public var auditMemory: Int
     /// Bonds that may be stored: those of one controller with every device, and of a few controllers that were exchanged.
@@ -32,7 +34,7 @@ public struct OutboxSettings: Sendable, Hashable {
     /// The bounds of the product: 20 places, 16 of them for collars.
     public init(
         places: Int = 20, collarPlaces: Int = 16, quarantineCapacity: Int = 20, sealedCapacity: Int = 20, evidenceCapacity: Int = 2_560,
-        receiptMemory: Int = 64, readingMemory: Int = 2_048, auditMemory: Int = 256, bondCapacity: Int = 32, adoptionCapacity: Int = 32, checkpointPages: Int = 256,
+        receiptMemory: Int = 64, readingMemory: Int = 2_048, fileMarkMemory: Int = 2_048, auditMemory: Int = 256, bondCapacity: Int = 32, adoptionCapacity: Int = 32, checkpointPages: Int = 256,
         changeLimit: Int = 16, asideLimit: Int = 4, vfs: String? = nil
     ) {
         self.places = places
@@ -42,6 +44,7 @@ public struct OutboxSettings: Sendable, Hashable {
         self.evidenceCapacity = evidenceCapacity
         self.receiptMemory = receiptMemory
         self.readingMemory = readingMemory
+        self.fileMarkMemory = fileMarkMemory
         self.auditMemory = auditMemory
         self.bondCapacity = bondCapacity
         self.adoptionCapacity = adoptionCapacity

@@ -6,6 +6,8 @@ public enum UplinkError: Error, Sendable, Hashable, CustomStringConvertible {
     case library(String)
     /// An entry that no request can be made of.
     case unsendable(String)
+    /// One reading of an entry that no request can be made of, by its place in what was asked for.
+    case unsendableReading(place: Int, String)
 
     /// The stable code.
     public var code: String {
@@ -13,6 +15,7 @@ public enum UplinkError: Error, Sendable, Hashable, CustomStringConvertible {
         case .unusableBase: "uplink-base-unusable"
         case .library: "uplink-library-failed"
         case .unsendable: "entry-unsendable"
+        case .unsendableReading: "reading-unsendable"
         }
     }
 
@@ -21,7 +24,7 @@ public enum UplinkError: Error, Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .unusableBase(let base): "\(base) is no absolute https URL without user, query and fragment; write it like https://backend.example/hub"
         case .library(let words): words
-        case .unsendable(let words): words
+        case .unsendable(let words), .unsendableReading(_, let words): words
         }
     }
 

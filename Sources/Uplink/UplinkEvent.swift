@@ -57,6 +57,12 @@ public enum UplinkEvent: Sendable, Hashable {
     case settled(owner: String, entry: String, receipt: Receipt)
     /// One part of the entry is settled.
     case partSettled(owner: String, entry: String, part: Int, receipt: Receipt)
+    /// The backend keeps these readings of the entry, by their names.
+    case readingsAccepted(owner: String, entry: String, readings: [String])
+    /// These readings of the entry conflict with what the backend has; they are set aside.
+    case readingsConflicted(owner: String, entry: String, readings: [String])
+    /// No request can be made of a reading of the entry; it is set aside. Its name, as far as that can be read.
+    case readingSetAside(owner: String, entry: String, reading: String?, DeliveryError)
     /// A delivery failed.
     case failed(DeliveryFailure)
     /// The entry goes on under a new key.
@@ -67,6 +73,8 @@ public enum UplinkEvent: Sendable, Hashable {
     case quarantined(owner: String, entry: String, DeliveryError)
     /// The backend takes at most this many windows at a time; later batches should not be larger.
     case limitLearned(owner: String, windows: Int)
+    /// The backend takes at most this many readings at a time; larger entries go in parts.
+    case readingsLimitLearned(owner: String, readings: Int)
     /// The lane sends nothing but probes from now on.
     case holdBegan(owner: String, HoldReason, DeliveryError)
     /// The lane sends again.
@@ -75,7 +83,7 @@ public enum UplinkEvent: Sendable, Hashable {
     case storageFailed(owner: String, entry: String, receipt: String?, DeliveryError)
 }
 
-/// One owner's deliveries at a glance.
+/// One owner's deliveries to one endpoint at a glance.
 public struct LaneStatus: Sendable, Hashable {
     /// What the lane is doing.
     public enum State: Sendable, Hashable {
@@ -89,6 +97,7 @@ public struct LaneStatus: Sendable, Hashable {
     }
 
     public var owner: String
+    public var endpoint: Endpoint
     public var state: State
     /// When the last receipt was written down, on the boot clock.
     public var lastSuccess: BootInstant?
@@ -100,9 +109,10 @@ public struct LaneStatus: Sendable, Hashable {
     public var queued: Int
     public var exhausted: Int
 
-    public init(owner: String, state: State = .idle, lastSuccess: BootInstant? = nil, lastSuccessWall: WallTime? = nil, lastError: DeliveryError? = nil,
+    public init(owner: String, endpoint: Endpoint = .rawWindows, state: State = .idle, lastSuccess: BootInstant? = nil, lastSuccessWall: WallTime? = nil, lastError: DeliveryError? = nil,
                 queued: Int = 0, exhausted: Int = 0) {
         self.owner = owner
+        self.endpoint = endpoint
         self.state = state
         self.lastSuccess = lastSuccess
         self.lastSuccessWall = lastSuccessWall

@@ -2,21 +2,41 @@
 public struct UplinkSettings: Sendable {
     /// The backend's base URL, without the slash at its end.
     public let base: String
+    /// The FHIR server that readings go to, without the slash at its end; `nil` sends them to `{base}/v1/readings`.
+    public let fhirBase: String?
+    /// Each owner's FHIR Patient, e.g. `Patient/4711`, by the owner's key. Readings of an owner without one wait.
+    public var patients: [String: String]
     /// The file that holds each owner's token, by the owner's key.
     public var tokenFiles: [String: String]
     /// When to try again.
     public var policy: RetryPolicy
 
-    /// - Throws: `UplinkError.unusableBase` unless `base` is an absolute https URL with neither user information, query nor fragment.
-    public init(base: String, tokenFiles: [String: String], policy: RetryPolicy = RetryPolicy()) throws(UplinkError) {
+    /// - Throws: `UplinkError.unusableBase` unless `base` and `fhirBase` are absolute https URLs with neither user information, query nor fragment.
+    public init(
+        base: String, fhirBase: String? = nil, tokenFiles: [String: String], patients: [String: String] = [:], policy: RetryPolicy = RetryPolicy()
+    ) throws(UplinkError) {
+        self.base = try Self.checked(base)
+        if let fhirBase { self.fhirBase = try Self.checked(fhirBase) } else { self.fhirBase = nil }
+        self.tokenFiles = tokenFiles
+        self.patients = patients
+        self.policy = policy
+    }
+
+    /// Where entries of an endpoint go.
+    func url(of endpoint: Endpoint) -> String {
+        switch endpoint {
+        case .rawWindows: "\(base)/v1/raw-windows"
+        case .readings: ReadingsRequest.url(base: base, fhirBase: fhirBase)
+        }
+    }
+
+    private static func checked(_ base: String) throws(UplinkError) -> String {
         let prefix = "https://"
         let rest = base.dropFirst(prefix.count)
         guard base.lowercased().hasPrefix(prefix), let host = rest.first, host != "/", host != ":",
               base.utf8.allSatisfy({ (33...126).contains($0) && !Array("@?#\"<>\\^`{|}".utf8).contains($0) })
         else { throw .unusableBase(base) }
-        self.base = String(base.reversed().drop { $0 == "/" }.reversed())
-        self.tokenFiles = tokenFiles
-        self.policy = policy
+        return String(base.reversed().drop { $0 == "/" }.reversed())
     }
 }
 

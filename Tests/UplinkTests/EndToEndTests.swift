@@ -23,14 +23,14 @@ struct EndToEndTests {
         var outcomes: [DeliveryOutcome] { state.withLock { $0.outcomes } }
         func onChange(_ body: @escaping @Sendable ([QueuedEntry]) async -> Void) { state.withLock { $0.changed = body } }
 
-        func load(_ id: String, part: Int?) async throws -> Delivery? {
+        func load(_ id: String, part: Int?) async throws -> Shipment? {
             guard let entry = entries.first(where: { $0.id == id }) else { return nil }
             let first = UInt32(id.dropFirst())! * 100
-            guard let part else { return wholeDelivery(id, first: first, count: entry.count, owner: entry.owner, device: "C-\(entry.owner)") }
+            guard let part else { return .windows(wholeDelivery(id, first: first, count: entry.count, owner: entry.owner, device: "C-\(entry.owner)")) }
             guard let range = entry.parts.first(where: { $0.index == part }) else { return nil }
             var delivery = wholeDelivery("\(id).\(part)", first: first + UInt32(range.offset), count: range.count, owner: entry.owner, device: "C-\(entry.owner)")
             delivery.id = id
-            return delivery
+            return .windows(delivery)
         }
 
         func record(_ outcome: DeliveryOutcome) async throws {
@@ -49,7 +49,7 @@ struct EndToEndTests {
                         state.entries.remove(at: index)
                     }
                 case .split(_, let parts): index.map { state.entries[$0].parts = state.entries[$0].parts.filter(\.settled) + parts }
-                case .attemptFailed, .rekey, .quarantine: break
+                case .attemptFailed, .rekey, .quarantine, .readingsSettled, .readingSetAside: break
                 }
                 return (state.entries, state.changed)
             }

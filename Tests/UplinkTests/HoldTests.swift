@@ -182,7 +182,7 @@ struct AuthorisationTests {
         #expect(bench.failures.first?.error.code == (how == "unknown" ? "owner-without-token" : "token-unreadable"))
         let file = bench.scratch.write("anna", "token-of-anna")
         let other = "\(bench.scratch.path)/ben"
-        bench.perform { await $0.ownersChanged(["anna": file, "ben": other]) }
+        bench.perform { await $0.ownersChanged(["anna": file, "ben": other], patients: [:]) }
         #expect(bench.queue.settled == ["b", "a"])
     }
 
@@ -214,7 +214,7 @@ struct AuthorisationTests {
         let bench = try Bench()
         bench.transport.takes(.seconds(2))
         bench.queue([entry("a")])
-        bench.perform { await $0.ownersChanged([:]) }
+        bench.perform { await $0.ownersChanged([:], patients: [:]) }
         bench.perform { await $0.setEntries([]) }
         bench.advance(2)
         #expect(bench.queue.settled == ["a"])

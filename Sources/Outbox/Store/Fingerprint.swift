@@ -74,6 +74,20 @@ enum Fingerprint {
         return SHA256.digest(encoder.bytes)
     }
 
+    /// The digest over all assignments of cuffs, likewise.
+    static func of(cuffAssignments: [(device: String, assignment: CuffAssignment)]) -> [UInt8] {
+        var encoder = Encoder()
+        for (device, assignment) in cuffAssignments {
+            encoder.add(device)
+            encoder.add(assignment.user.map { UInt64($0) } ?? .max)
+            encoder.add(assignment.owner)
+            encoder.add(assignment.since == nil ? 0 : 1)
+            encoder.add(UInt64(bitPattern: assignment.since ?? 0))
+            encoder.add(assignment.contacted ? 1 : 0)
+        }
+        return SHA256.digest(encoder.bytes)
+    }
+
     /// The digest over the books on one line. A flipped byte in them would clear what was never delivered, or never read what was not stored.
     static func of(line device: String, log: UInt32, numbers: [UInt64], settled: RangeSet) -> [UInt8] {
         var encoder = Encoder()

@@ -223,8 +223,8 @@ extension Store {
         }
         let digest = try database.first("SELECT value FROM meta WHERE name = 'assignments-digest'") { $0.blob(0) } ?? []
         let assignments = try allAssignments()
-        if assignments.isEmpty, digest.isEmpty { return nil }
-        return Fingerprint.of(assignments: assignments) == digest ? nil : "the assignments do not match their digest"
+        if !assignments.isEmpty || !digest.isEmpty, Fingerprint.of(assignments: assignments) != digest { return "the assignments do not match their digest" }
+        return try cuffAssignmentsAreWhole() ? nil : "the assignments of cuffs do not match their digest"
     }
 
     /// Every assignment of every device, in the order of the table.

@@ -24,6 +24,7 @@ public struct Provision: Sendable, Hashable {
         pages = Self.basePages
             + Self.entryPages * (settings.places + settings.quarantineCapacity + settings.sealedCapacity)
             + settings.evidenceCapacity / 4 + settings.receiptMemory / 8 + settings.auditMemory / 8 + settings.readingMemory / 32
+            + settings.fileMarkMemory / 16
             + Self.bondPages * settings.bondCapacity + settings.adoptionCapacity / 8
         logBytes = Int64(32 + Self.frameSize * 2 * (settings.checkpointPages + settings.changeLimit * Self.changePages))
     }

@@ -13,6 +13,9 @@ extension Store {
     func release(_ id: EntryID, by actor: String?, at: Int64) throws(OutboxError) -> ChangeOutcome {
         guard let row = try row(id) else { return .refused(.unknown(id)) }
         guard row.state != .queued else { return .done }
+        guard !row.owner.isEmpty else {
+            return .refused(Refusal(.ownerNotConfigured, "the readings of entry \(id) are nobody's; give them to an owner, or settle them"))
+        }
         guard try isConfigured(row.owner) else {
             return .refused(Refusal(.ownerNotConfigured, "entry \(id) belongs to \(row.owner), who is not configured"))
         }
@@ -34,13 +37,13 @@ extension Store {
 
     func purgeSealed(owner: String, by actor: String, at: Int64) throws(OutboxError) -> ChangeOutcome {
         let names = try database.all("SELECT name FROM entry WHERE state = 2 AND owner = ?1 ORDER BY id", .text(owner)) { $0.text(0) }
-        var windows = 0
+        var windows = 0, readings = 0
         for name in names {
             guard let row = try row(EntryID(trusted: name)) else { continue }
-            windows += row.count
+            if row.kind == .cuff { readings += row.count } else { windows += row.count }
             _ = try end(row, EntryID(trusted: name))
         }
-        return .audited(try audit("purged \(names.count) sealed entries of \(owner) with \(windows) windows", by: actor, at: at))
+        return .audited(try audit("purged \(names.count) sealed entries of \(owner) with \(windows) windows\(readings > 0 ? " and \(readings) readings" : "")", by: actor, at: at))
     }
 
     func discardEvidence(through number: Int64, by actor: String, at: Int64) throws(OutboxError) -> ChangeOutcome {
@@ -90,13 +93,13 @@ extension Store {
         return true
     }
 
-    private func described(_ row: EntryRow) -> String {
+    func described(_ row: EntryRow) -> String {
         row.kind == .cuff
             ? "\(row.count) readings, owner \(row.owner.isEmpty ? "unknown" : row.owner)"
             : "\(row.count) windows of \(row.device), log \(row.log), from \(row.first), owner \(row.owner)"
     }
 
-    private func audit(_ act: String, by actor: String, at: Int64) throws(OutboxError) -> AuditLine {
+    func audit(_ act: String, by actor: String, at: Int64) throws(OutboxError) -> AuditLine {
         let line = AuditLine(at: at, by: actor.bounded(64), act: act)
         try database.run("INSERT INTO audit (at, actor, act) VALUES (?1, ?2, ?3)", .integer(at), .text(line.by), .text(line.act))
         try database.run("DELETE FROM audit WHERE id <= ?1", .integer(database.lastRow - Int64(settings.auditMemory)))

@@ -17,7 +17,7 @@ extension Store {
     func setReadingAside(_ record: ReadingRecord, reason: String) throws(OutboxError) -> ChangeOutcome {
         if let refusal = record.malformation(needsOwner: false) { return .refused(refusal) }
         if try isKnown(record.name) { return .readingKnown }
-        guard let entry = try quarantineEntry(owner: record.owner, reason: reason) else { return .refused(fullQuarantine) }
+        guard let entry = try quarantineEntry(for: record, reason: reason) else { return .refused(fullQuarantine) }
         return .readingStored(try append([record], to: entry))
     }
 
@@ -94,8 +94,12 @@ extension Store {
 
     /// Names that were delivered, or settled by an operator: a cuff that sends them again sends nothing new.
     func rememberReadings(of entry: Int64) throws(OutboxError) {
-        let names = try database.all("SELECT name FROM reading WHERE entry = ?1 ORDER BY position", .integer(entry)) { $0.text(0) }
         // One that conflicts lies in another entry meanwhile; it is known by that as well.
+        try remember(readings: try database.all("SELECT name FROM reading WHERE entry = ?1 ORDER BY position", .integer(entry)) { $0.text(0) })
+    }
+
+    func remember(readings names: [String]) throws(OutboxError) {
+        if names.isEmpty { return }
         for name in names { try database.run("INSERT INTO delivered_reading (mark) VALUES (?1)", .blob(Self.mark(name))) }
         try database.run("DELETE FROM delivered_reading WHERE id <= ?1", .integer(database.lastRow - Int64(settings.readingMemory)))
     }
@@ -117,31 +121,37 @@ extension Store {
     // MARK: Writing
 
     /// The entry that further readings of this kind join.
-    private func openEntry(_ state: EntryState, owner: String, reason: String?) throws(OutboxError) -> Int64? {
-        try database.first("""
-            SELECT entry.id FROM entry JOIN open_entry ON open_entry.entry = entry.id
-            WHERE entry.state = ?1 AND entry.kind = ?2 AND entry.owner = ?3 AND entry.reason IS ?4 AND entry.count < ?5 ORDER BY entry.id
-            """, .integer(Int64(state.rawValue)), .integer(Int64(DeviceKind.cuff.rawValue)), .text(owner), .optional(reason),
-            .integer(Int64(OutboxSettings.readingLimit))) { $0.integer(0) }
+    private func openEntry(_ state: EntryState, owner: String, device: String = "", reason: String?) throws(OutboxError) -> Int64? {
+        let candidates = try database.all("""
+            SELECT entry.id, entry.name FROM entry JOIN open_entry ON open_entry.entry = entry.id
+            WHERE entry.state = ?1 AND entry.kind = ?2 AND entry.owner = ?3 AND entry.device = ?4 AND entry.reason IS ?5 AND entry.count < ?6 ORDER BY entry.id
+            """, .integer(Int64(state.rawValue)), .integer(Int64(DeviceKind.cuff.rawValue)), .text(owner), .text(device), .optional(reason),
+            .integer(Int64(OutboxSettings.readingLimit))) { (id: $0.integer(0), name: EntryID(trusted: $0.text(1))) }
+        for candidate in candidates {
+            // What joins an entry renews its digest: one that is damaged would be taken for whole from then on.
+            if let row = try row(candidate.name), try verifiedReadings(row, candidate.name) != nil { return candidate.id }
+            try database.run("DELETE FROM open_entry WHERE entry = ?1", .integer(candidate.id))
+        }
+        return nil
     }
 
-    private func quarantineEntry(owner: String, reason: String) throws(OutboxError) -> Int64? {
+    private func quarantineEntry(for reading: ReadingRecord, reason: String) throws(OutboxError) -> Int64? {
         let reason = reason.bounded(128)
-        if let entry = try openEntry(.quarantined, owner: owner, reason: reason) { return entry }
+        if let entry = try openEntry(.quarantined, owner: reading.owner, device: reading.device, reason: reason) { return entry }
         guard try entries(in: .quarantined) < settings.quarantineCapacity else { return nil }
-        return try makeEntry(.quarantined, owner: owner, reason: reason)
+        return try makeEntry(.quarantined, owner: reading.owner, device: reading.device, reason: reason)
     }
 
     private var fullQuarantine: Refusal { Refusal(.quarantineFull, "all \(settings.quarantineCapacity) places in quarantine are taken") }
 
     /// An entry without readings; one is appended within the same change.
-    private func makeEntry(_ state: EntryState, owner: String, reason: String?) throws(OutboxError) -> Int64 {
+    private func makeEntry(_ state: EntryState, owner: String, device: String = "", reason: String?) throws(OutboxError) -> Int64 {
         let name = try newName()
         try database.run("""
             INSERT INTO entry (name, state, kind, owner, device, log, line, first, count, next, received, clock, tail, digest, fingerprint,
                                attempts, exhausted, generation, key, reason)
-            VALUES (?1, ?2, ?3, ?4, '', 0, NULL, 0, 0, 0, 0, '', NULL, x'', x'', 0, 0, 0, ?1, ?5)
-            """, .text(name), .integer(Int64(state.rawValue)), .integer(Int64(DeviceKind.cuff.rawValue)), .text(owner), .optional(reason))
+            VALUES (?1, ?2, ?3, ?4, ?6, 0, NULL, 0, 0, 0, 0, '', NULL, x'', x'', 0, 0, 0, ?1, ?5)
+            """, .text(name), .integer(Int64(state.rawValue)), .integer(Int64(DeviceKind.cuff.rawValue)), .text(owner), .optional(reason), .text(device))
         let entry = database.lastRow
         try database.run("INSERT INTO open_entry VALUES (?1)", .integer(entry))
         return entry
@@ -153,7 +163,7 @@ extension Store {
         return try seal(entry)
     }
 
-    private func write(_ records: [ReadingRecord], from first: Int, to entry: Int64) throws(OutboxError) {
+    func write(_ records: [ReadingRecord], from first: Int, to entry: Int64) throws(OutboxError) {
         for (place, record) in records.enumerated() {
             try database.run(
                 "INSERT INTO reading VALUES (?1, ?2, ?3, ?4, ?5, ?6)", .integer(entry), .integer(Int64(first + place)), .text(record.name),
@@ -163,7 +173,7 @@ extension Store {
 
     /// Renews what an entry says of its readings.
     @discardableResult
-    private func seal(_ entry: Int64) throws(OutboxError) -> EntryID {
+    func seal(_ entry: Int64) throws(OutboxError) -> EntryID {
         let fixed = try database.first("SELECT name, owner FROM entry WHERE id = ?1", .integer(entry)) { (name: $0.text(0), owner: $0.text(1)) }
         guard let fixed else { throw OutboxError(.inconsistent, "an entry of readings has gone within its change") }
         let readings = try readings(entry, owner: fixed.owner)
@@ -179,7 +189,7 @@ extension Store {
     /// - Returns: whether there was room for all of them.
     private func copy(_ readings: [ReadingRecord], reason: String) throws(OutboxError) -> Bool {
         for reading in readings {
-            guard let entry = try quarantineEntry(owner: reading.owner, reason: reason) else { return false }
+            guard let entry = try quarantineEntry(for: reading, reason: reason) else { return false }
             _ = try append([reading], to: entry)
         }
         return true

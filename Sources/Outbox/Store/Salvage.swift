@@ -1,6 +1,7 @@
-/// Takes what is certain out of a broken outbox: entries, bonds and adopted addresses whose digests are right, and the assignments if they are whole.
+/// Takes what is certain out of a broken outbox: entries, bonds and adopted addresses whose digests are right, and the
+/// assignments of collars and of cuffs if they are whole.
 ///
-/// Checkpoints and settled ranges are not taken: a wrong one would clear what was never delivered. The devices are read again from what
+/// Checkpoints, settled ranges and marks of files are not taken: a wrong one would clear what was never delivered, or never read it. The devices are read again from what
 /// they still hold, and the backend removes the duplicates. The broken file is not changed.
 struct Salvage {
     struct Result {
@@ -28,6 +29,7 @@ struct Salvage {
         var result = Result()
         guard let source else {
             try target.noteLostAssignments()
+            try target.noteLostCuffAssignments()
             return result
         }
         defer { source.database.close() }
@@ -36,6 +38,12 @@ struct Salvage {
             result.assignmentsLost = false
         } else {
             try target.noteLostAssignments()
+        }
+        if let assignments = source.wholeCuffAssignments() {
+            try target.database.transaction { () throws(OutboxError) in try target.take(assignments) }
+        } else {
+            try target.noteLostCuffAssignments()
+            result.assignmentsLost = true
         }
         try target.database.transaction { () throws(OutboxError) in
             for owner in source.readableOwners() { try target.database.run("INSERT OR IGNORE INTO owner VALUES (?1)", .text(owner)) }

@@ -4,7 +4,9 @@ struct Schema: Sendable {
     static let applicationID: Int64 = 0x4774_7779
 
     /// This release's.
-    static let present = Schema(steps: [first, second, third])
+    static let present = Schema(steps: [first, second, third, fourth])
+    /// The version that first has books on cuffs.
+    static let cuffBooksVersion: Int64 = 4
 
     /// One step a version. A step is never changed once a release had it; a new table is a new step at the end.
     let steps: [String]
@@ -115,5 +117,19 @@ struct Schema: Sendable {
         ) STRICT, WITHOUT ROWID;
         CREATE TABLE open_entry (entry INTEGER PRIMARY KEY) STRICT;
         CREATE TABLE delivered_reading (id INTEGER PRIMARY KEY, mark BLOB NOT NULL) STRICT;
+        """
+
+    /// Books on cuffs: whose their readings are, and which files of those of the BP2 family are read. Numbers of rows are never used again, so that they keep the
+    /// order of storing.
+    private static let fourth = """
+        CREATE TABLE cuff_assignment (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, device TEXT NOT NULL, user INTEGER, owner TEXT NOT NULL, since INTEGER,
+            contacted INTEGER NOT NULL CHECK (contacted IN (0, 1))
+        ) STRICT;
+        CREATE TABLE cuff_file (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, device TEXT NOT NULL, name TEXT NOT NULL, digest BLOB NOT NULL,
+            listed INTEGER NOT NULL CHECK (listed IN (0, 1))
+        ) STRICT;
+        INSERT INTO meta VALUES ('cuff-assignments-lost', 0), ('cuff-assignments-digest', NULL);
         """
 }

@@ -19,7 +19,8 @@ public enum Change: Sendable {
     /// `ownerNotConfigured` or `malformed`; the cuff keeps what is not confirmed.
     case storeReading(ReadingRecord)
 
-    /// Stores a reading in quarantine: nobody knows whose it is, or it cannot be read. Those of one owner and one reason share entries.
+    /// Stores a reading in quarantine: nobody knows whose it is, or it cannot be read. Those of one cuff, one owner and one reason share entries; a reason may say
+    /// more than a code where what lies together is to be given to somebody together.
     ///
     /// Answered as `storeReading`. Refused with `quarantineFull` or `malformed`.
     case setReadingAside(ReadingRecord, reason: String)
@@ -36,6 +37,25 @@ public enum Change: Sendable {
     ///
     /// Answered by `rekeyed`, or by `done` when nothing is left. Refused with `notQueued`, `malformed` (also when a part has its receipt already), `damaged` or `quarantineFull`.
     case setAside(Int, of: EntryID, reason: String)
+
+    /// An operator gives readings in quarantine to an owner: they are queued as theirs, under a new key and frozen; an audit line stays.
+    ///
+    /// Whether they can be read is for the caller to see to. Refused with `unknownEntry`, `notQuarantined`, `noPlace`, `ownerNotConfigured`, `damaged`, and with
+    /// `malformed` for what is no entry of readings.
+    case giveReadings(EntryID, owner: String, by: String, at: Int64)
+
+    /// From `since` on (Unix seconds; `nil` for everything that it has) the readings of a cuff, or of one of its users, belong to `owner`.
+    ///
+    /// Answered by `done`; the owner that the newest assignment names already changes nothing. Refused with `ownerNotConfigured` and `malformed`.
+    case assignCuff(device: String, user: UInt32?, owner: String, since: Int64?)
+
+    /// The first link after a change of owner is over, for all assignments of the cuff.
+    case cuffContacted(device: String)
+
+    /// Notes names that were missing from a cuff's list, then adds marks of files that are stored, or renews them; those are the newest ones then.
+    ///
+    /// Refused with `malformed`.
+    case markCuffFiles(device: String, stored: [CuffFileMark], unlisted: [String])
 
     /// Counts a failed attempt; `exhausted` says whether it was the last before the next flush.
     case attemptFailed(EntryID, code: String, exhausted: Bool)

@@ -68,7 +68,7 @@ public struct EntryHead: Sendable, Hashable {
     public let kind: DeviceKind
     /// The owner's key, fixed at enqueue.
     public let owner: String
-    /// The device's serial number.
+    /// The device's serial number. Readings of several cuffs may be in one entry: it is empty then, and where only one can be it is a hint.
     public let device: String
     /// The log.
     public let log: UInt32

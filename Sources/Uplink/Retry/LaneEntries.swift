@@ -14,6 +14,8 @@ struct LaneEntries: Sendable {
         var hadSecondChance = false
         /// Parts that cannot be delivered, by index. The others go first; then the entry makes way.
         var condemned: [Int: DeliveryError] = [:]
+        /// Whether it was sent, or tried to be, since the start or before.
+        var wasTried = false
 
         var id: String { queued.id }
         /// The part to send next; nil for an entry that is sent whole.
@@ -37,7 +39,7 @@ struct LaneEntries: Sendable {
         for new in queued where seen.insert(new.id).inserted {
             // With all its parts settled an entry has nothing left to send.
             guard new.parts.isEmpty || new.parts.contains(where: { !$0.settled }) else { continue }
-            var entry = known[new.id] ?? Entry(queued: new)
+            var entry = known[new.id] ?? Entry(queued: new, wasTried: new.attempts > 0)
             let old = entry.queued
             entry.queued = new
             entry.queued.attempts = max(new.attempts, old.attempts)
@@ -79,14 +81,14 @@ struct LaneEntries: Sendable {
     }
 
     /// The first entry that may be sent by itself at `now`.
-    func firstSendable(_ now: BootInstant) -> Entry? {
-        list.first { $0.isPending && ($0.due ?? now) <= now }
+    func firstSendable(_ now: BootInstant, where mayGo: (Entry) -> Bool) -> Entry? {
+        list.first { $0.isPending && ($0.due ?? now) <= now && mayGo($0) }
     }
 
     /// The first entry that is not among `tried`, beginning after `start` and running round.
-    func firstUntried(_ tried: Set<String>, after start: String?) -> Entry? {
+    func firstUntried(_ tried: Set<String>, after start: String?, where mayGo: (Entry) -> Bool = { _ in true }) -> Entry? {
         let turn = start.flatMap { start in list.firstIndex { $0.id == start } }.map { $0 + 1 } ?? 0
-        return (list[turn...] + list[..<turn]).first { !tried.contains($0.id) }
+        return (list[turn...] + list[..<turn]).first { !tried.contains($0.id) && mayGo($0) }
     }
 
     /// What an acceptance says about the entries that were refused before it.

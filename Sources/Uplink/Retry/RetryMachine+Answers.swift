@@ -9,6 +9,12 @@ extension RetryMachine {
             entries.remove(attempt.id)
             return []
         case .unsendable(let error): return quarantine(attempt, error)
+        case .unsendableReading(let place, let error, let sent, let names):
+            note(sent, of: attempt)
+            var attempt = attempt
+            attempt.names = names
+            return [failed(attempt, error, willRetry: sent > 1)] + faulty(attempt, place, why: error, sent: sent)
+        case .overLimit(let sent): return overLimit(attempt, sent: sent)
         case .tokenUnavailable(let error): return held(attempt, .authorisation, error, now)
         case .storageFailed(let error):
             postpone(attempt, now)
@@ -18,9 +24,24 @@ extension RetryMachine {
 
     private mutating func answered(_ attempt: Attempt, _ answer: Answer, _ now: BootInstant) -> [Action] {
         let error = answer.error ?? DeliveryError(code: "unknown", words: "")
+        var attempt = attempt
+        if let readings = answer.readings {
+            attempt.names = readings.names
+            note(readings.names.count, of: attempt)
+        }
+        silent = false
         switch answer.meaning {
-        case .confirmed(let receipt): return confirmed(attempt, receipt)
+        case .confirmed(let receipt):
+            let part = attempt.part?.index
+            return confirmed(attempt, part.map { .partSettled(id: attempt.id, index: $0, receipt: receipt) } ?? .settled(id: attempt.id, receipt: receipt))
+        case .readingsConfirmed(let receipt):
+            return confirmed(attempt, .readingsSettled(id: attempt.id, key: answer.readings?.key ?? "", part: attempt.part?.index, receipt))
+        case .readingConflict(let place):
+            let ending = endHold()
+            let why = DeliveryError(code: Self.conflictCode, words: error.words)
+            return ending + [failed(attempt, error, willRetry: attempt.names.count > 1)] + faulty(attempt, place, why: why, sent: attempt.names.count)
         case .retry(let after, let answered, let beforeRequest):
+            silent = !answered
             return retry(attempt, error, after: after, answered: answered, beforeRequest: beforeRequest, now)
         case .clock: return held(attempt, .clock, error, now)
         case .interception: return held(attempt, .interception, error, now)
@@ -39,17 +60,14 @@ extension RetryMachine {
         }
     }
 
-    private mutating func confirmed(_ attempt: Attempt, _ receipt: Receipt) -> [Action] {
+    private mutating func confirmed(_ attempt: Attempt, _ outcome: DeliveryOutcome) -> [Action] {
         lastError = nil
         let ending = endHold()
         var attempt = attempt
-        var outcomes: [DeliveryOutcome] = []
         if let part = attempt.part {
             attempt.completesEntry = entries[attempt.id]?.queued.parts.allSatisfy { $0.settled || $0.index == part.index } ?? false
-            outcomes.append(.partSettled(id: attempt.id, index: part.index, receipt: receipt))
-        } else {
-            outcomes.append(.settled(id: attempt.id, receipt: receipt))
         }
+        var outcomes = [outcome]
         for entry in entries.judgeRefused(afterAccepting: attempt.id) {
             let refusal = entry.refusal ?? DeliveryError(code: "unknown", words: "")
             outcomes.append(.quarantine(id: entry.id, code: refusal.code, words: refusal.words))
@@ -94,7 +112,7 @@ extension RetryMachine {
         var actions = ending + [telling] + record(attempt, [.split(id: attempt.id, into: parts)])
         if limit < learnedLimit ?? .max {
             learnedLimit = limit
-            actions.append(.tell(.limitLearned(owner: owner, windows: limit)))
+            actions.append(.tell(endpoint == .readings ? .readingsLimitLearned(owner: owner, readings: limit) : .limitLearned(owner: owner, windows: limit)))
         }
         return actions
     }
@@ -110,8 +128,8 @@ extension RetryMachine {
         return ending + [failed(attempt, error, willRetry: held)]
     }
 
-    /// Everything of the entry that is not settled, in pieces of at most `limit` windows. A part that cannot be delivered stays as it is.
-    private static func parts(of entry: LaneEntries.Entry, limit: Int) -> [QueuedEntry.Part] {
+    /// Everything of the entry that is not settled, in pieces of at most `limit` windows or readings. A part that cannot be delivered stays as it is.
+    static func parts(of entry: LaneEntries.Entry, limit: Int) -> [QueuedEntry.Part] {
         let whole = QueuedEntry.Part(index: -1, offset: 0, count: entry.queued.count, settled: false)
         let open = entry.queued.parts.isEmpty ? [whole] : entry.queued.parts.filter { !$0.settled }
         var index = (entry.queued.parts.map(\.index).max() ?? -1) + 1

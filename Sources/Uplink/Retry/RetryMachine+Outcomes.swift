@@ -34,6 +34,13 @@ extension RetryMachine {
             afterReceipt()
             let part = Action.tell(.partSettled(owner: owner, entry: id, part: index, receipt: receipt))
             return attempt.completesEntry ? [part, .tell(.settled(owner: owner, entry: id, receipt: receipt))] : [part]
+        case .readingsSettled(let id, _, let part, let receipt):
+            goesOn = part != nil
+            afterReceipt()
+            return applyReadings(receipt, id, part: part, of: attempt)
+        case .readingSetAside(let id, let part, let position, let code, let words):
+            goesOn = true
+            return applySetAside(id, part: part, position: position, DeliveryError(code: code, words: words), of: attempt)
         case .attemptFailed: return []
         case .rekey(let id):
             // The queue may have told of the new key already.
@@ -58,7 +65,7 @@ extension RetryMachine {
     private static func receipt(_ outcome: DeliveryOutcome) -> String? {
         switch outcome {
         case .settled(_, let receipt), .partSettled(_, _, let receipt): receipt.id
-        case .attemptFailed, .rekey, .split, .quarantine: nil
+        case .readingsSettled, .readingSetAside, .attemptFailed, .rekey, .split, .quarantine: nil
         }
     }
 }

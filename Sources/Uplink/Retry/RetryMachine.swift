@@ -26,8 +26,12 @@ public struct RetryMachine: Sendable {
         case gone
         /// No request can be made of the entry.
         case unsendable(DeliveryError)
-        /// The owner's token cannot be read.
+        /// The owner's token cannot be read, or they have no patient that readings could be sent for.
         case tokenUnavailable(DeliveryError)
+        /// No request can be made of one reading, by its place among the `sent` ones; `names` as far as they can be read.
+        case unsendableReading(place: Int, DeliveryError, sent: Int, names: [String])
+        /// The entry was not sent: it has more readings than the backend takes at a time.
+        case overLimit(sent: Int)
         /// The queue cannot be read.
         case storageFailed(DeliveryError)
     }
@@ -55,6 +59,8 @@ public struct RetryMachine: Sendable {
         var withNewToken = false
         /// Whether the entry is settled when this part is.
         var completesEntry = false
+        /// The names of the readings that were sent, in order.
+        var names: [String] = []
     }
 
     struct Hold: Sendable {
@@ -76,6 +82,8 @@ public struct RetryMachine: Sendable {
 
     /// Whose entries these are.
     public let owner: String
+    /// Where they go.
+    public let endpoint: Endpoint
     private(set) var policy: RetryPolicy
     var state = State.ready
     var entries = LaneEntries()
@@ -91,14 +99,17 @@ public struct RetryMachine: Sendable {
     var delayUntil: BootInstant?
     var nextFlush: BootInstant?
     var jitter = 0.0
-    /// The largest number of windows that the backend may be given at a time, as far as it has shown one.
+    /// Whether the last attempt got no answer.
+    var silent = false
+    /// The largest number of windows or readings that the backend may be given at a time, as far as it has shown one.
     public internal(set) var learnedLimit: Int?
     /// The last failure since the last receipt.
     public internal(set) var lastError: DeliveryError?
     private var asked: BootInstant?
 
-    public init(owner: String, policy: RetryPolicy) {
+    public init(owner: String, endpoint: Endpoint = .rawWindows, policy: RetryPolicy) {
         self.owner = owner
+        self.endpoint = endpoint
         self.policy = policy
     }
 
@@ -185,7 +196,7 @@ public struct RetryMachine: Sendable {
         if let until = retryAfter { return wake(at: until) }
         if flushWanted { beginFlush(now) }
         if let actions = continueFlush() { return actions }
-        if delayUntil == nil, let entry = entries.firstSendable(now) { return send(entry, .due) }
+        if delayUntil == nil, let entry = entries.firstSendable(now, where: mayTry) { return send(entry, .due) }
         if entries.list.allSatisfy({ $0.refusal != nil }), let error = entries.list[0].refusal {
             return beginHold(.endpoint, error, now) + wake(at: probeTime)
         }
@@ -223,7 +234,7 @@ public struct RetryMachine: Sendable {
     /// The next attempt of the flush; nil when there is none, or none is left in it.
     private mutating func continueFlush() -> [Action]? {
         guard let pass = flush else { return nil }
-        guard let entry = entries.firstUntried(pass.tried, after: resumeAfter) else {
+        guard let entry = entries.firstUntried(pass.tried, after: resumeAfter, where: mayTry) else {
             flush = nil
             resumeAfter = nil
             return nil
@@ -238,6 +249,7 @@ public struct RetryMachine: Sendable {
 
     mutating func send(_ attempt: Attempt) -> [Action] {
         state = .sending(attempt)
+        entries.change(attempt.id) { $0.wasTried = true }
         return wake(at: nil) + [.tell(.sending(owner: owner, entry: attempt.id)), .send(id: attempt.id, part: attempt.part?.index)]
     }
 
@@ -249,7 +261,7 @@ public struct RetryMachine: Sendable {
 
     /// When the next entry goes by itself.
     private var nextAttempt: BootInstant? {
-        entries.list.filter(\.isPending).compactMap { [$0.due, delayUntil].compactMap { $0 }.max() }.min()
+        entries.list.filter { $0.isPending && mayTry($0) }.compactMap { [$0.due, delayUntil].compactMap { $0 }.max() }.min()
     }
 
     private var probeTime: BootInstant? { hold.map { max($0.probeAt, retryAfter ?? $0.probeAt) } }

@@ -27,7 +27,7 @@ extension Invocation {
           gateway status           [--json] [--config FILE | --socket PATH]
           gateway flush            [--json] [--config FILE | --socket PATH]
           gateway quarantine       [--json] [--config FILE | --socket PATH]
-          gateway quarantine       release ID | settle ID --yes
+          gateway quarantine       release ID | give ID OWNER --yes | settle ID --yes
           gateway purge-sealed     OWNER --yes
           gateway discard-evidence NUMBER --yes
           gateway audit            [--json] [--config FILE | --socket PATH]
@@ -43,7 +43,7 @@ extension Invocation {
           check-config      Read the configuration, say everything that is wrong with it, and start nothing.
           status            Ask the running daemon how it is.
           flush             Let the running daemon try at once to send everything that waits.
-          quarantine        List what is set aside; release an entry into the queue, or declare it settled.
+          quarantine        List what is set aside; release an entry into the queue, give readings to an owner, or declare an entry settled.
           purge-sealed      Delete what is kept of an owner who will not come back.
           discard-evidence  Delete windows that the backend rejected and that are kept.
           audit             Show what operators did.
@@ -115,16 +115,21 @@ extension Invocation {
     private static let quarantine = """
         Usage: gateway quarantine [--json] [--config FILE | --socket PATH]
                gateway quarantine release ID [--json] [--config FILE | --socket PATH]
+               gateway quarantine give ID OWNER --yes [--json] [--config FILE | --socket PATH]
                gateway quarantine settle ID --yes [--json] [--config FILE | --socket PATH]
 
         Lists what is set aside: entries in quarantine, entries sealed because their owner is not configured, and
-        windows that the backend rejected. It shows no window. It must be run by root or by the gateway's user.
+        windows that the backend rejected. It shows no window and no value of a reading. It must be run by root or by the
+        gateway's user.
 
         release ID puts an entry back into the queue, to be sent once more; do it when the cause is gone.
-        settle ID declares an entry settled without delivery: its windows are deleted here, and the collar may forget them.
+        give ID OWNER makes the readings of an entry those of a configured owner, whosever they were taken for before, and puts
+        them into the queue; do it when you know whose they are. Readings that cannot be read are not given.
+        settle ID declares an entry settled without delivery: its windows are deleted here, and the collar may forget them; its
+        readings are deleted here, and a cuff that sends them again sends nothing new.
         Who did it stays in the audit.
 
-          --yes           settle: yes, delete them
+          --yes           give: yes, they are this owner's; settle: yes, delete them
           --json          print JSON, for programs; names do not change between releases
           --config FILE   the configuration that names the control socket (\(ConfigurationFile.standardPath))
           --socket PATH   the control socket itself

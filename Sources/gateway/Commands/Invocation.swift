@@ -46,7 +46,7 @@ enum Command: String, Sendable, CaseIterable {
     fileprivate var words: String? {
         switch self {
         case .run, .checkConfig, .status, .flush, .audit, .scan: nil
-        case .quarantine: "nothing, release ID or settle ID"
+        case .quarantine: "nothing, release ID, give ID OWNER or settle ID"
         case .purgeSealed: "OWNER"
         case .discardEvidence: "NUMBER"
         case .pair: "nothing or DEVICE"
@@ -155,6 +155,10 @@ extension Invocation {
             case (.quarantine, "release", 2):
                 try needless(confirmed, "gateway quarantine release")
                 return .release(try OperatorRequest.entry(words[1]))
+            case (.quarantine, "give", 3):
+                let entry = try OperatorRequest.entry(words[1]), owner = try OperatorRequest.owner(words[2])
+                try demand(confirmed, "give sends the entry's readings as those of \(owner), which cannot be taken back")
+                return .give(entry, owner: owner)
             case (.quarantine, "settle", 2):
                 let entry = try OperatorRequest.entry(words[1])
                 try demand(confirmed, "settle deletes the entry's windows here undelivered, and the collar may forget them")

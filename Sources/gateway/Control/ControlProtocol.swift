@@ -61,6 +61,10 @@ enum ControlRequest: Sendable, Hashable {
         case .quarantine: return .operate(.quarantine)
         case .audit: return .operate(.audit)
         case .release: return .operate(.release(try OperatorRequest.entry(try text("entry"))))
+        case .give:
+            let entry = try OperatorRequest.entry(try text("entry")), owner = try OperatorRequest.owner(try text("owner"))
+            try confirmed()
+            return .operate(.give(entry, owner: owner))
         case .settle:
             let entry = try OperatorRequest.entry(try text("entry"))
             try confirmed()
@@ -92,6 +96,8 @@ enum ControlRequest: Sendable, Hashable {
             case .operate(.quarantine): ["command": .string(ControlCommand.quarantine.rawValue)]
             case .operate(.audit): ["command": .string(ControlCommand.audit.rawValue)]
             case .operate(.release(let entry)): ["command": .string(ControlCommand.release.rawValue), "entry": .string(entry.text)]
+            case .operate(.give(let entry, let owner)):
+                ["command": .string(ControlCommand.give.rawValue), "entry": .string(entry.text), "owner": .string(owner), "yes": .bool(true)]
             case .operate(.settle(let entry)):
                 ["command": .string(ControlCommand.settle.rawValue), "entry": .string(entry.text), "yes": .bool(true)]
             case .operate(.purgeSealed(let owner)):
@@ -129,6 +135,7 @@ enum ControlCommand: String, Sendable, CaseIterable {
     case flush
     case quarantine
     case release
+    case give
     case settle
     case purgeSealed = "purge-sealed"
     case discardEvidence = "discard-evidence"
@@ -143,6 +150,7 @@ enum ControlCommand: String, Sendable, CaseIterable {
         switch self {
         case .status, .flush, .quarantine, .audit: []
         case .release: ["entry"]
+        case .give: ["entry", "owner", "yes"]
         case .settle: ["entry", "yes"]
         case .purgeSealed: ["owner", "yes"]
         case .discardEvidence: ["through", "yes"]

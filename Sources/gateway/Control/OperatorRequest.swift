@@ -8,6 +8,8 @@ enum OperatorRequest: Sendable, Hashable {
     case audit
     /// A quarantined entry goes back into the queue.
     case release(EntryID)
+    /// The readings of a quarantined entry become an owner's and go into the queue.
+    case give(EntryID, owner: String)
     /// A quarantined entry counts as settled without having been delivered; its windows are deleted.
     case settle(EntryID)
     /// What is sealed for an owner who will not come back is deleted and counts as settled.

@@ -13,9 +13,26 @@ extension SetAsideReport {
 
 extension SetAsideReport.Entry {
     fileprivate var json: JSONValue {
+        var members: JSONObject = ["id": .string(id), "owner": .string(owner), "count": .number(count), "received": .integer(received)]
+        members["attempts"] = .number(attempts)
+        members["reason"] = reason.map { .string($0) } ?? .null
+        if isOfReadings {
+            members["readings"] = readings?.json ?? .null
+        } else {
+            members["device"] = .string(device)
+            members["log"] = .number(log)
+            members["first"] = .number(first)
+            members["gaps"] = .number(gaps)
+        }
+        return .object(members)
+    }
+}
+
+extension SetAsideReport.Readings {
+    fileprivate var json: JSONValue {
         .object([
-            "id": .string(id), "owner": .string(owner), "device": .string(device), "log": .number(log), "first": .number(first), "count": .number(count),
-            "gaps": .number(gaps), "received": .integer(received), "attempts": .number(attempts), "reason": reason.map { .string($0) } ?? .null
+            "cuffs": .array(cuffs.map { .string($0) }), "first": .integer(first), "last": .integer(last), "users": .array(users.map { .number($0) }),
+            "unreadable": .number(unreadable), "codes": .array(codes.map { .string($0) })
         ])
     }
 }
@@ -23,7 +40,7 @@ extension SetAsideReport.Entry {
 extension SetAsideReport.Sealed {
     fileprivate var json: JSONValue {
         .object([
-            "owner": .string(owner), "entries": .number(entries), "windows": .number(windows), "devices": .array(devices.map { .string($0) }),
+            "owner": .string(owner), "entries": .number(entries), "windows": .number(windows), "readings": .number(readings), "devices": .array(devices.map { .string($0) }),
             "returning": .bool(returning)
         ])
     }

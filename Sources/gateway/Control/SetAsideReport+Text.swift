@@ -36,6 +36,7 @@ extension SetAsideReport {
 
 extension SetAsideReport.Entry {
     fileprivate var lines: [String] {
+        if isOfReadings { return readingLines }
         let windows = count > 0 ? "\(range(first, first + UInt64(count - 1))) (\(counted(count, "window", "windows")))" : "no windows"
         let gaps = gaps > 0 ? ", \(counted(self.gaps, "gap", "gaps"))" : ""
         return [
@@ -46,9 +47,26 @@ extension SetAsideReport.Entry {
     }
 }
 
+extension SetAsideReport.Entry {
+    private var readingLines: [String] {
+        let whose = owner.isEmpty ? "nobody's" : "owner \(owner)"
+        let why = "reason \(reason.map { shown($0, upTo: 128) } ?? "unknown")"
+        guard let readings else {
+            return ["  \(id)", "    \(whose), \(counted(count, "reading", "readings")) that are not what was stored", "    \(counted(attempts, "failed attempt", "failed attempts")), \(why)"]
+        }
+        var content = "    \(whose), \(counted(count, "reading", "readings")) of \(counted(readings.cuffs.count, "cuff", "cuffs")) \(readings.cuffs.joined(separator: ", "))"
+        if !readings.users.isEmpty { content += ", user \(readings.users.map(String.init).joined(separator: ", "))" }
+        if readings.unreadable > 0 { content += ", \(readings.unreadable) that cannot be read (\(shown(readings.codes.joined(separator: ", "), upTo: 128)))" }
+        let span = readings.first == readings.last ? timestamp(readings.first) : "\(timestamp(readings.first)) to \(timestamp(readings.last))"
+        return ["  \(id)", content, "    taken \(span), \(counted(attempts, "failed attempt", "failed attempts")), \(why)"]
+    }
+}
+
 extension SetAsideReport.Sealed {
     fileprivate var line: String {
-        "  owner \(owner): \(counted(entries, "entry", "entries")), \(counted(windows, "window", "windows")) of \(devices.joined(separator: ", "))"
+        let windows = devices.isEmpty ? [] : ["\(counted(windows, "window", "windows")) of \(devices.joined(separator: ", "))"]
+        let content = windows + (readings > 0 ? [counted(readings, "reading", "readings")] : [])
+        return "  owner \(owner): \(counted(entries, "entry", "entries")), \(content.joined(separator: " and "))"
             + (returning ? "; comes back as places become free" : "")
     }
 }

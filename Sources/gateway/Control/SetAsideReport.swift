@@ -20,15 +20,32 @@ struct SetAsideReport: Sendable, Hashable {
     /// How much may be set aside.
     var room: Room
 
+    /// An entry of readings in quarantine, beside what it has in common with one of windows.
+    struct Readings: Sendable, Hashable {
+        /// The serial numbers of the cuffs, ascending.
+        var cuffs: [String]
+        /// When the first and the last of them were taken, as far as that is known, or else received; Unix seconds.
+        var first: Int64
+        var last: Int64
+        /// The users that the cuffs name, ascending.
+        var users: [UInt32]
+        /// How many of them cannot be read.
+        var unreadable: Int
+        /// The codes of why those cannot.
+        var codes: [String]
+    }
+
     /// An entry in quarantine.
     struct Entry: Sendable, Hashable {
         var id: String
+        /// Empty for readings of which nobody knows whose they are.
         var owner: String
+        /// Empty for readings, which may be of several cuffs.
         var device: String
         var log: UInt32
         /// The first sequence, unwrapped.
         var first: UInt64
-        /// The number of windows; none when it reports gaps only.
+        /// The number of windows (none when it reports gaps only), or of readings.
         var count: Int
         /// The number of gaps that it reports.
         var gaps: Int
@@ -36,8 +53,12 @@ struct SetAsideReport: Sendable, Hashable {
         var received: Int64
         /// Attempts that failed.
         var attempts: Int
-        /// The code of the reason.
+        /// The code of the reason; for readings perhaps with more words.
         var reason: String?
+        /// What it has, when it has readings.
+        var readings: Readings?
+        /// Whether it is one of readings. What these are is not known when their bytes are not those that were stored.
+        var isOfReadings = false
     }
 
     /// The entries of an owner who is not configured, or whose entries wait for a place to come back.
@@ -45,10 +66,12 @@ struct SetAsideReport: Sendable, Hashable {
         var owner: String
         var entries: Int
         var windows: Int
-        /// Serial numbers, ascending.
+        /// Serial numbers of collars, ascending.
         var devices: [String]
         /// Whether the owner is configured: then they come back by themselves.
         var returning: Bool
+        /// Readings of cuffs.
+        var readings = 0
     }
 
     /// A window that the backend rejected.
@@ -75,19 +98,23 @@ struct SetAsideReport: Sendable, Hashable {
 }
 
 extension SetAsideReport {
-    /// - Parameter owners: those who are configured.
-    init(_ snapshot: OutboxSnapshot, evidence: [EvidenceRecord], owners: Set<String>, settings: OutboxSettings) {
+    /// - Parameters:
+    ///   - readings: what the quarantined entries of readings have, as far as they are whole.
+    ///   - owners: those who are configured.
+    init(_ snapshot: OutboxSnapshot, readings: [EntryID: StoredReadings] = [:], evidence: [EvidenceRecord], owners: Set<String>, settings: OutboxSettings) {
         quarantined = snapshot.quarantined.map { head in
             Entry(
-                id: head.id.text, owner: head.owner, device: head.device, log: head.log, first: head.first, count: head.count, gaps: head.gapCount,
-                received: head.received, attempts: head.attempts, reason: head.quarantineReason)
+                id: head.id.text, owner: head.owner, device: head.kind == .cuff ? "" : head.device, log: head.log, first: head.first, count: head.count,
+                gaps: head.gapCount, received: head.received, attempts: head.attempts, reason: head.quarantineReason,
+                readings: readings[head.id].map { Readings($0.readings) }, isOfReadings: head.kind == .cuff)
         }
         let byOwner = Dictionary(grouping: snapshot.sealed, by: \.owner)
         sealed = byOwner.keys.sorted().map { owner in
             let heads = byOwner[owner] ?? []
             return Sealed(
-                owner: owner, entries: heads.count, windows: heads.reduce(0) { $0 + $1.count }, devices: Set(heads.map(\.device)).sorted(),
-                returning: owners.contains(owner))
+                owner: owner, entries: heads.count, windows: heads.reduce(0) { $0 + ($1.kind == .cuff ? 0 : $1.count) },
+                devices: Set(heads.filter { $0.kind == .collar }.map(\.device)).sorted(), returning: owners.contains(owner),
+                readings: heads.reduce(0) { $0 + ($1.kind == .cuff ? $1.count : 0) })
         }
         self.evidence = evidence.map { record in
             Evidence(
@@ -95,5 +122,34 @@ extension SetAsideReport {
                 receipt: record.receipt)
         }
         room = Room(quarantine: settings.quarantineCapacity, sealed: settings.sealedCapacity, evidence: settings.evidenceCapacity)
+    }
+}
+
+extension SetAsideReport.Readings {
+    init(_ records: [ReadingRecord]) {
+        var moments: [Int64] = []
+        var users: Set<UInt32> = []
+        var codes: Set<String> = []
+        unreadable = 0
+        for record in records {
+            do throws(StoredReadingError) {
+                switch try StoredContent(parsing: record.octets) {
+                case .reading(let stored):
+                    moments.append(stored.reading.moment)
+                    if let user = stored.user { users.insert(user) }
+                    continue
+                case .unreadable(let unreadable): codes.insert(unreadable.code)
+                }
+            } catch {
+                codes.insert(error.code.rawValue)
+            }
+            unreadable += 1
+            moments.append(record.received)
+        }
+        cuffs = Set(records.map(\.device)).sorted()
+        first = moments.min() ?? 0
+        last = moments.max() ?? 0
+        self.users = users.sorted()
+        self.codes = codes.sorted()
     }
 }

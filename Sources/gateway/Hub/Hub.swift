@@ -256,7 +256,7 @@ actor Hub {
 
     /// Whether an owner's entries leave the queue, or none is there.
     private func isDraining(_ owner: String) async -> Bool {
-        let lane = await uplink?.lanes.first { $0.owner == owner }
+        let lane = await uplink?.lanes.first { $0.owner == owner && $0.endpoint == .rawWindows }
         return lane.map { $0.queued == 0 || $0.lastError == nil } ?? true
     }
 
@@ -354,7 +354,7 @@ extension UplinkSettings {
         let tokenFiles = Dictionary(uniqueKeysWithValues: configuration.owners.map { ($0.key, $0.tokenFile) })
         let uplink = configuration.uplink
         try self.init(
-            base: uplink.base, tokenFiles: tokenFiles,
-            policy: RetryPolicy(uplink))
+            base: uplink.base, fhirBase: uplink.fhirBase, tokenFiles: tokenFiles,
+            patients: Dictionary(uniqueKeysWithValues: configuration.owners.compactMap { owner in owner.patient.map { (owner.key, $0) } }), policy: RetryPolicy(uplink))
     }
 }

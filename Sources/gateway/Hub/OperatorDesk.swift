@@ -26,6 +26,7 @@ struct OperatorDesk: Sendable {
             case .quarantine: return .success(.setAside(try await report()))
             case .audit: return .success(.audit(try await store.auditTrail()))
             case .release(let id): return .success(.done(try await release(id, user)))
+            case .give(let id, let owner): return .success(.done(try await give(id, to: owner, user)))
             case .settle(let id): return .success(.done(try await settle(id, user)))
             case .purgeSealed(let owner): return .success(.done(try await purge(owner, user)))
             case .discardEvidence(let number): return .success(.done(try await discard(number, user)))
@@ -43,15 +44,54 @@ struct OperatorDesk: Sendable {
 
     private func report() async throws -> SetAsideReport {
         let evidence = try await store.evidence()
-        return SetAsideReport(try await snapshot(), evidence: evidence, owners: owners, settings: OutboxSettings())
+        let snapshot = try await snapshot()
+        var readings: [EntryID: StoredReadings] = [:]
+        for head in snapshot.quarantined where head.kind == .cuff {
+            // One whose bytes are wrong is shown by its head.
+            do {
+                readings[head.id] = try await store.loadReadings(head.id)
+            } catch let error as OutboxError where error.code == .damagedEntry || error.code == .unknownEntry {}
+        }
+        return SetAsideReport(snapshot, readings: readings, evidence: evidence, owners: owners, settings: OutboxSettings())
+    }
+
+    private func give(_ id: EntryID, to owner: String, _ user: UInt32) async throws -> AuditLine {
+        let head = try await quarantined(id)
+        guard head.kind == .cuff else {
+            throw ControlError.refused(code: Refusal.Code.malformed.rawValue, "entry \(id) has windows of a collar; only readings of cuffs can be given")
+        }
+        guard owners.contains(owner) else {
+            let known = owners.sorted().joined(separator: ", ")
+            throw ControlError.refused(code: Refusal.Code.ownerNotConfigured.rawValue, "\(owner) is not a configured owner; configured: \(known)")
+        }
+        for record in try await store.loadReadings(id).readings {
+            do throws(StoredReadingError) {
+                guard case .reading = try StoredContent(parsing: record.octets) else {
+                    throw StoredReadingError(code: .member, what: "what the cuff sent is no reading")
+                }
+            } catch {
+                throw ControlError.refused(code: Refusal.Code.malformed.rawValue, "entry \(id) has something that cannot be read, so nothing could be sent of it: \(error.what)")
+            }
+        }
+        guard let place = await places.reserve(device: "operator", owner: owner, kind: .cuff, waiting: false) else { throw noPlace(owner) }
+        defer { place.giveBack() }
+        let line = try await make(.giveReadings(id, owner: owner, by: name(user), at: wallClock.read().seconds), user)
+        onSendable()
+        return line
+    }
+
+    private func noPlace(_ owner: String) -> ControlError {
+        .refused(code: Refusal.Code.noPlace.rawValue,
+                 "every place that \(owner) may have in the queue is taken or promised; try again when entries have been delivered")
     }
 
     private func release(_ id: EntryID, _ user: UInt32) async throws -> AuditLine {
         let head = try await quarantined(id)
-        // A place that was promised to a device is not taken from it.
-        guard let place = await places.reserve(device: "operator", owner: head.owner, waiting: false) else {
-            throw ControlError.refused(code: Refusal.Code.noPlace.rawValue, "every place that \(head.owner) may have in the queue is taken or promised; try again when entries have been delivered")
+        guard !head.owner.isEmpty else {
+            throw ControlError.refused(code: Refusal.Code.ownerNotConfigured.rawValue, "the readings of entry \(id) are nobody's; see: gateway quarantine --help (give)")
         }
+        // A place that was promised to a device is not taken from it.
+        guard let place = await places.reserve(device: "operator", owner: head.owner, kind: head.kind, waiting: false) else { throw noPlace(head.owner) }
         defer { place.giveBack() }
         let line = try await make(.release(id, by: name(user), at: wallClock.read().seconds), user)
         onSendable()

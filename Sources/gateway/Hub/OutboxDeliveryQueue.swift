@@ -9,14 +9,15 @@ struct OutboxDeliveryQueue: DeliveryQueue {
     /// Told on the loop which device's range was settled, so that its clear can be sent.
     let onSettled: @Sendable (_ device: String) -> Void
 
-    func load(_ id: String, part: Int?) async throws -> Delivery? {
+    func load(_ id: String, part: Int?) async throws -> Shipment? {
         guard let id = EntryID(id) else { return nil }
         do {
-            return try Self.delivery(try await store.load(id), part: part)
+            if await queued(id)?.kind == .cuff { return try await readings(id, part: part).map(Shipment.readings) }
+            return try Self.delivery(try await store.load(id), part: part).map(Shipment.windows)
         } catch let error as OutboxError where error.code == .unknownEntry {
             return nil
         } catch let error as OutboxError where error.code == .damagedEntry {
-            // The windows are still on the collar: nothing of a quarantined range is cleared.
+            // Windows are still on the collar: nothing of a quarantined range is cleared. Of readings this is the only copy, and it is kept.
             throw UplinkError.unsendable("\(error)")
         }
     }
@@ -30,6 +31,16 @@ struct OutboxDeliveryQueue: DeliveryQueue {
         case .partSettled(_, let index, let receipt):
             let head = try await head(id)
             try await settle(.settlePart(id, index: index, ReceiptRecord(receipt, near: head.first)), head)
+        case .readingsSettled(_, let key, let part, let receipt):
+            let offset = try await offset(of: part, in: id)
+            let record = ReadingsReceiptRecord(key: key, accepted: receipt.accepted.map { $0 + offset }, conflicting: receipt.conflicting.map { $0 + offset })
+            try await make(.settleReadings(id, record))
+        case .readingSetAside(_, nil, let position, let code, _):
+            try await make(.setAside(position, of: id, reason: code))
+        case .readingSetAside(_, let part?, let position, let code, _):
+            guard let key = try await head(id).parts.first(where: { $0.index == part })?.key else { throw OutboxError(.unknownEntry, "entry \(id) has no part \(part)") }
+            // To the backend it is settled: nothing of this part is sent any more.
+            try await make(.settleReadings(id, ReadingsReceiptRecord(key: key, accepted: [], conflicting: [position], reason: code)))
         case .attemptFailed(_, let code, let exhausted):
             try await make(.attemptFailed(id, code: code, exhausted: exhausted))
         case .rekey:
@@ -71,16 +82,61 @@ struct OutboxDeliveryQueue: DeliveryQueue {
             gaps: gaps.map(DeliveryGap.init), damaged: Set(damaged), received: entry.received, clock: entry.clock)
     }
 
+    /// An entry of readings as it is sent: from the first time on nothing joins it, which is committed before.
+    private func readings(_ id: EntryID, part: Int?) async throws -> ReadingsDelivery? {
+        var stored = try await store.loadReadings(id)
+        if stored.isOpen {
+            try await make(.freeze(id))
+            stored = try await store.loadReadings(id)
+        }
+        return try Self.delivery(stored, part: part)
+    }
+
+    /// - Throws: `UplinkError.unsendableReading` for the first one that this release cannot read.
+    static func delivery(_ entry: StoredReadings, part index: Int?) throws(UplinkError) -> ReadingsDelivery? {
+        let head = entry.head
+        var key = head.idempotencyKey
+        var range = entry.readings.indices
+        if let index {
+            guard let part = head.parts.first(where: { $0.index == index }), let first = Int(exactly: part.range.first) else { return nil }
+            key = part.key
+            range = (first..<first + part.range.count).clamped(to: range)
+        }
+        var readings: [BloodPressureReading] = []
+        for (place, record) in entry.readings[range].enumerated() {
+            do throws(StoredReadingError) {
+                guard case .reading(let stored) = try StoredContent(parsing: record.octets), stored.reading.id == record.name else {
+                    throw StoredReadingError(code: .member, what: "it is no reading, or not the one of this name")
+                }
+                readings.append(stored.reading)
+            } catch {
+                throw .unsendableReading(place: place, error.description)
+            }
+        }
+        return ReadingsDelivery(id: head.id.text, key: key, owner: head.owner, patient: "", readings: readings)
+    }
+
+    /// The number of readings before a part.
+    private func offset(of part: Int?, in id: EntryID) async throws -> Int {
+        guard let part else { return 0 }
+        guard let range = try await head(id).parts.first(where: { $0.index == part })?.range else { throw OutboxError(.unknownEntry, "entry \(id) has no part \(part)") }
+        return Int(clamping: range.first)
+    }
+
     private func settle(_ change: Change, _ head: EntryHead) async throws {
         try await make(change)
         onSettled(head.device)
     }
 
     private func head(_ id: EntryID) async throws -> EntryHead {
-        guard let head = await store.snapshot?.queued.first(where: { $0.id == id }) else {
+        guard let head = await queued(id) else {
             throw OutboxError(.unknownEntry, "entry \(id.text) is not queued")
         }
         return head
+    }
+
+    private func queued(_ id: EntryID) async -> EntryHead? {
+        await store.snapshot?.queued.first { $0.id == id }
     }
 
     private func make(_ change: Change) async throws {
@@ -117,7 +173,7 @@ extension QueuedEntry {
     /// The entry as the retry machine sees it.
     init(_ head: EntryHead) {
         self.init(
-            id: head.id.text, owner: head.owner, count: head.count, attempts: head.attempts, exhausted: head.exhausted, keyGeneration: head.keyGeneration,
+            id: head.id.text, owner: head.owner, endpoint: head.kind == .cuff ? .readings : .rawWindows, count: head.count, attempts: head.attempts, exhausted: head.exhausted, keyGeneration: head.keyGeneration,
             parts: head.parts.map { Part(index: $0.index, offset: Int($0.range.first - head.first), count: $0.range.count, settled: $0.receipt != nil) })
     }
 }

@@ -106,6 +106,16 @@ actor StoreKeeper {
         try await guarded { try await $0.device(serial) }
     }
 
+    /// The books of one cuff.
+    func cuff(_ serial: String) async throws -> CuffBooks {
+        try await guarded { try await $0.cuff(serial) }
+    }
+
+    /// One entry of readings.
+    func loadReadings(_ id: EntryID) async throws -> StoredReadings {
+        try await guarded { try await $0.loadReadings(id) }
+    }
+
     /// One entry with its windows.
     func load(_ id: EntryID) async throws -> StoredEntry {
         try await guarded { try await $0.load(id) }

@@ -18,7 +18,7 @@ extension OutboxSettings {
     /// Small bounds, so that a test can fill them and make many files.
     static func small(_ disk: Disk? = nil) -> OutboxSettings {
         OutboxSettings(
-            places: 4, collarPlaces: 3, quarantineCapacity: 2, sealedCapacity: 2, evidenceCapacity: 8, receiptMemory: 8, readingMemory: 64, auditMemory: 8, bondCapacity: 3, adoptionCapacity: 3,
+            places: 4, collarPlaces: 3, quarantineCapacity: 2, sealedCapacity: 2, evidenceCapacity: 8, receiptMemory: 8, readingMemory: 64, fileMarkMemory: 64, auditMemory: 8, bondCapacity: 3, adoptionCapacity: 3,
             checkpointPages: 8, changeLimit: 4, asideLimit: 2, vfs: disk?.name)
     }
 }

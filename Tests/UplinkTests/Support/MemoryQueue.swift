@@ -13,6 +13,12 @@ final class MemoryQueue: DeliveryQueue {
         var unreadable = false
         var unwritable = false
         var quarantine: [String] = []
+        var contents: [String: [BloodPressureReading]] = [:]
+        var frozen: Set<String> = []
+        var rekeyed: [String: Int] = [:]
+        var spoilt: Set<String> = []
+        var setAside: [String: String] = [:]
+        var accepted: [String: Int] = [:]
         var changed: (@Sendable ([QueuedEntry]) async -> Void)?
     }
 
@@ -31,13 +37,63 @@ final class MemoryQueue: DeliveryQueue {
     func cannotRead(_ fails: Bool) { state.withLock { $0.unreadable = fails } }
     func cannotWrite(_ fails: Bool) { state.withLock { $0.unwritable = fails } }
 
-    func load(_ id: String, part: Int?) async throws -> Delivery? {
+    func load(_ id: String, part: Int?) async throws -> Shipment? {
         if state.withLock({ $0.unreadable }) { throw DiskFull() }
         guard let entry = entries.first(where: { $0.id == id }) else { return nil }
+        if entry.endpoint == .readings { return try await readings(entry, part) }
         let base = entry.keyGeneration == 0 ? id : "\(id)-new"
-        guard let part else { return Self.delivery(id, key: base, owner: entry.owner, offset: 0, count: entry.count) }
+        guard let part else { return .windows(Self.delivery(id, key: base, owner: entry.owner, offset: 0, count: entry.count)) }
         guard let range = entry.parts.first(where: { $0.index == part }) else { return nil }
-        return Self.delivery(id, key: "\(base).\(part)", owner: entry.owner, offset: range.offset, count: range.count)
+        return .windows(Self.delivery(id, key: "\(base).\(part)", owner: entry.owner, offset: range.offset, count: range.count))
+    }
+
+    // MARK: Readings
+
+    /// Lets a reading join the entry, as long as it was not loaded.
+    func join(_ id: String, _ reading: BloodPressureReading) -> Bool {
+        state.withLock { state in
+            guard !state.frozen.contains(id), let index = state.entries.firstIndex(where: { $0.id == id }) else { return false }
+            state.contents[id, default: Self.readings(id, state.entries[index].count)].append(reading)
+            state.entries[index].count += 1
+            return true
+        }
+    }
+
+    /// Gives an entry these readings.
+    func fill(_ id: String, _ readings: [BloodPressureReading]) { state.withLock { $0.contents[id] = readings } }
+
+    /// A reading that cannot be read any more, by its name.
+    func spoil(_ name: String) { state.withLock { _ = $0.spoilt.insert(name) } }
+
+    /// What is left of an entry, by names.
+    func names(_ id: String) -> [String] { state.withLock { state in state.contents[id]?.map(\.id) ?? [] } }
+
+    /// The names of readings that were set aside, with the code of each.
+    var setAside: [String: String] { state.withLock { $0.setAside } }
+
+    /// How often each name was told to be accepted.
+    var accepted: [String: Int] { state.withLock { $0.accepted } }
+    var frozen: Set<String> { state.withLock { $0.frozen } }
+
+    private func readings(_ entry: QueuedEntry, _ part: Int?) async throws -> Shipment? {
+        let (readings, key, entries, changed, spoilt) = state.withLock { state in
+            state.frozen.insert(entry.id)
+            let readings = state.contents[entry.id] ?? Self.readings(entry.id, entry.count)
+            state.contents[entry.id] = readings
+            let key = entry.id + String(repeating: "-new", count: state.rekeyed[entry.id] ?? 0)
+            return (readings, key, state.entries, state.changed, state.spoilt)
+        }
+        // Freezing is a change of the queue, and everybody is told.
+        await changed?(entries)
+        let range = part.flatMap { part in entry.parts.first { $0.index == part }.map { $0.offset..<$0.offset + $0.count } } ?? readings.indices
+        if part != nil, !entry.parts.contains(where: { $0.index == part }) { return nil }
+        for (place, reading) in readings[range].enumerated() where spoilt.contains(reading.id) { throw UplinkError.unsendableReading(place: place, "spoilt") }
+        return .readings(ReadingsDelivery(
+            id: entry.id, key: part.map { "\(key).\($0)" } ?? key, owner: entry.owner, patient: "", readings: Array(readings[range])))
+    }
+
+    static func readings(_ id: String, _ count: Int) -> [BloodPressureReading] {
+        (0..<count).map { Readings.reading("\(id)-\($0)") }
     }
 
     func record(_ outcome: DeliveryOutcome) async throws {
@@ -62,12 +118,35 @@ final class MemoryQueue: DeliveryQueue {
         case .attemptFailed(_, _, let exhausted):
             state.entries[index].attempts += 1
             state.entries[index].exhausted = exhausted
-        case .rekey: state.entries[index].keyGeneration += 1
+        case .readingsSettled(let id, _, let part, let receipt):
+            let entry = state.entries[index]
+            let offset = part.flatMap { part in entry.parts.first { $0.index == part }?.offset } ?? 0
+            let names = (state.contents[id] ?? []).map(\.id)
+            for place in receipt.accepted { state.accepted[names[offset + place], default: 0] += 1 }
+            for place in receipt.conflicting { state.setAside[names[offset + place]] = "reading-conflict" }
+            settle(part, at: index, &state)
+        case .readingSetAside(let id, let part, let position, let code, _):
+            state.setAside[(state.contents[id] ?? [])[position].id] = code
+            guard part == nil else { return settle(part, at: index, &state) }
+            state.contents[id]?.remove(at: position)
+            state.rekeyed[id, default: 0] += 1
+            state.entries[index].count -= 1
+            if state.entries[index].count == 0 { state.entries.remove(at: index) }
+        case .rekey(let id):
+            state.entries[index].keyGeneration += 1
+            state.rekeyed[id, default: 0] += 1
         case .split(_, let parts): state.entries[index].parts = state.entries[index].parts.filter(\.settled) + parts
         case .quarantine(let id, _, _):
             state.entries.remove(at: index)
             state.quarantine.append(id)
         }
+    }
+
+    private static func settle(_ part: Int?, at index: Int, _ state: inout State) {
+        for position in state.entries[index].parts.indices where state.entries[index].parts[position].index == part {
+            state.entries[index].parts[position].settled = true
+        }
+        if state.entries[index].parts.allSatisfy(\.settled) { state.entries.remove(at: index) }
     }
 
     static func delivery(_ id: String, key: String? = nil, owner: String = "anna", offset: Int = 0, count: Int = 3, gaps: [DeliveryGap] = [],

@@ -7,6 +7,12 @@ public struct ReadingsReceipt: Sendable, Hashable {
     /// The places of the readings that it cannot keep: several resources have the identifier that is the reading's alone (412).
     public let conflicting: [Int]
 
+    /// A receipt as given: what an answer was found to say.
+    public init(accepted: [Int], conflicting: [Int] = []) {
+        self.accepted = accepted
+        self.conflicting = conflicting
+    }
+
     /// The most bytes of a transaction-response: 193 entries with an outcome of a few lines each.
     public static let sizeLimit = 262_144
 

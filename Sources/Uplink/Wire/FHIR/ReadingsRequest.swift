@@ -92,7 +92,7 @@ public struct ReadingsRequest: Sendable, Hashable {
     }
 
     /// `Patient/id`, or a URL that ends so.
-    private static func isReference(_ text: String) -> Bool {
+    static func isReference(_ text: String) -> Bool {
         guard text.utf8.count <= 512, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { return false }
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count >= 2, parts[parts.count - 2] == "Patient", let id = parts.last, (1...64).contains(id.utf8.count) else { return false }
