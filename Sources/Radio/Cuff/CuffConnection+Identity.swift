@@ -28,7 +28,7 @@ extension CuffConnection {
         guard let clock = try await findClock(in: characteristics) else { return CuffClockCheck(found: .unreadable, setting: .notNeeded) }
         let found = try await lookAt(clock)
         let now = wall.read()
-        guard found.shouldBeSet(now: now), clock.properties.contains(.write), let local = zone.civil(at: now.seconds) else {
+        guard setsClock, found.shouldBeSet(now: now), clock.properties.contains(.write), let local = zone.civil(at: now.seconds) else {
             return CuffClockCheck(found: found, setting: .notNeeded)
         }
         let value = clock.uuid == CuffUUID.currentTime ? CurrentTimeValue(local).encoded : DateTimeValue(local).encoded

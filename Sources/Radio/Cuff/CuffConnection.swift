@@ -33,6 +33,7 @@ public actor CuffConnection {
     private let models: [CuffModel]?
     /// What is known of the cuff: what the configuration says, else what the cuff calls itself once that is read.
     private(set) var model: CuffModel
+    let setsClock: Bool
     let wall: WallClock
     let zone: TimeZoneRules
     let onEvent: @Sendable (CuffEvent) -> Void
@@ -50,16 +51,18 @@ public actor CuffConnection {
     ///   - client: the attribute client of the link, not started yet, on the same loop.
     ///   - model: the cuff's model by the configuration; `nil` for what the cuff calls itself.
     ///   - models: among which it is then.
+    ///   - setsClock: whether a wrong clock is set.
     ///   - wall: the hub's clock.
     ///   - zone: where hub and cuff are.
     ///   - onEvent: called on the loop's thread, in the order of the wire.
     public init(
-        client: GATTClient, model: CuffModel? = nil, models: [CuffModel] = CuffModel.table, wall: WallClock, zone: TimeZoneRules, loop: any EventLoop,
+        client: GATTClient, model: CuffModel? = nil, models: [CuffModel] = CuffModel.table, setsClock: Bool = true, wall: WallClock, zone: TimeZoneRules, loop: any EventLoop,
         timing: CuffTiming = .init(), onEvent: @escaping @Sendable (CuffEvent) -> Void
     ) {
         self.client = client
         self.model = model ?? .general(.standard)
         self.models = model == nil ? models : nil
+        self.setsClock = setsClock
         self.wall = wall
         self.zone = zone
         self.loop = loop

@@ -13,6 +13,7 @@ extension StatusReport {
             "owners": .array(owners.map(\.json)),
             "radio": radio?.json ?? .null,
             "collars": .array(collars.map(\.json)),
+            "cuffs": .array(cuffs.map(\.json)),
             "leds": .object([
                 "status": .optional(indicators.status), "radio": .optional(indicators.radio), "uplink": .optional(indicators.uplink)
             ])
@@ -38,7 +39,7 @@ extension StatusReport.Outbox {
 extension StatusReport.Owner {
     fileprivate var json: JSONValue {
         .object([
-            "key": .string(key), "state": .string(state.rawValue), "holding": .optional(holding),
+            "key": .string(key), "state": .string(state.rawValue), "endpoint": .optional(endpoint), "holding": .optional(holding),
             "waiting": .optional(waitingSeconds), "queued": .integer(Int64(queued)),
             "last_success_age": .optional(lastSuccessAge), "last_error": lastError?.json ?? .null
         ])
@@ -62,6 +63,19 @@ extension StatusReport.Collar {
             "oldest": .optional(oldest), "next": .optional(next), "checkpoint": .optional(checkpoint),
             "unread": .optional(unread), "settled_through": .optional(settledThrough), "pending_clear": .optional(pendingClear),
             "last_heartbeat_age": .optional(lastHeartbeatAge),
+            "link": .optional(link), "address": .optional(address), "bonded": bonded.map { .bool($0) } ?? .null,
+            "held_why": .optional(heldWhy), "last_error": lastError?.json ?? .null
+        ])
+    }
+}
+
+extension StatusReport.Cuff {
+    fileprivate var json: JSONValue {
+        .object([
+            "name": .string(name), "serial": .string(serial), "owner": .string(owner),
+            "state": .string(state.rawValue), "since": .integer(sinceSeconds),
+            "battery": .optional(battery), "battery_low_since": .optional(batteryLowSeconds), "model": .optional(model), "firmware": .optional(firmware),
+            "last_reading_age": .optional(lastReadingAge), "clock_ahead": .optional(clockAhead),
             "link": .optional(link), "address": .optional(address), "bonded": bonded.map { .bool($0) } ?? .null,
             "held_why": .optional(heldWhy), "last_error": lastError?.json ?? .null
         ])

@@ -12,6 +12,7 @@ extension StatusReport {
         if let radio { lines.append("radio    " + radio.text) }
         for owner in owners { lines += owner.lines }
         for collar in collars { lines += collar.lines }
+        for cuff in cuffs { lines += cuff.lines }
         let leds = [("status", indicators.status), ("radio", indicators.radio), ("uplink", indicators.uplink)]
         lines.append("leds     " + leds.map { "\($0.0) \($0.1 ?? "off")" }.joined(separator: ", "))
         return lines.joined(separator: "\n") + "\n"
@@ -36,7 +37,7 @@ extension StatusReport.Radio {
 
 extension StatusReport.Owner {
     fileprivate var lines: [String] {
-        var parts = [state.rawValue + (holding.map { " (\($0))" } ?? ""), "\(queued) queued"]
+        var parts = [state.rawValue + (holding.map { " (\($0))" } ?? "") + (endpoint.map { " (\($0))" } ?? ""), "\(queued) queued"]
         if let waitingSeconds { parts.append("next attempt in \(span(waitingSeconds))") }
         parts.append(lastSuccessAge.map { "last receipt \(span($0)) ago" } ?? "no receipt since the start")
         return ["owner    \(key): " + parts.joined(separator: ", ")] + (lastError.map { ["         last error: \($0.text) [\($0.code)]"] } ?? [])
@@ -62,6 +63,24 @@ extension StatusReport.Collar {
             let keys = bonded == true ? ", paired" : ""
             lines.append("         link \(link), \(address.map { "at \($0)" } ?? "no address yet")\(keys)")
         }
+        if let lastError { lines.append("         last error: \(lastError.text) [\(lastError.code)]") }
+        return lines
+    }
+}
+
+extension StatusReport.Cuff {
+    fileprivate var lines: [String] {
+        var first = ["\(state.rawValue) for \(span(sinceSeconds))" + (heldWhy.map { " (\($0))" } ?? "")]
+        if let battery { first.append("battery \(battery) %") }
+        if let batteryLowSeconds { first.append("battery low for \(span(batteryLowSeconds))") }
+        first.append(lastReadingAge.map { "last reading \(span($0)) ago" } ?? "no reading since the start")
+        var lines = ["cuff     \(name) (\(serial), \(owner)): " + first.joined(separator: ", ")]
+        var second: [String] = []
+        if let model { second.append(model) }
+        if let firmware { second.append("firmware \(firmware)") }
+        if let clockAhead, clockAhead.magnitude > 60 { second.append("its clock was \(span(Int64(clamping: clockAhead.magnitude))) \(clockAhead > 0 ? "fast" : "slow")") }
+        if !second.isEmpty { lines.append("         " + second.joined(separator: ", ")) }
+        if let link { lines.append("         link \(link), \(address.map { "at \($0)" } ?? "no address yet")\(bonded == true ? ", paired" : "")") }
         if let lastError { lines.append("         last error: \(lastError.text) [\(lastError.code)]") }
         return lines
     }

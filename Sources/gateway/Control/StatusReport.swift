@@ -14,6 +14,7 @@ struct StatusReport: Sendable, Hashable {
     /// `nil` when no configured device is reached over the air.
     var radio: Radio?
     var collars: [Collar]
+    var cuffs: [Cuff] = []
     var indicators: Indicators
 
     /// The wall clock.
@@ -66,6 +67,8 @@ struct StatusReport: Sendable, Hashable {
 
         var key: String
         var state: State
+        /// Where that goes to, when something goes to more than one place.
+        var endpoint: String?
         /// Why it holds.
         var holding: String?
         /// How long until the next attempt.
@@ -128,6 +131,40 @@ struct StatusReport: Sendable, Hashable {
         var address: String?
         var bonded: Bool?
         /// Why nothing is read from it.
+        var heldWhy: String?
+        var lastError: Fault?
+    }
+
+    /// One blood-pressure cuff.
+    struct Cuff: Sendable, Hashable {
+        /// What is going on with it. The raw values are what JSON says.
+        enum State: String, Sendable {
+            case away, linking, linked, measuring, reading, held
+        }
+
+        var name: String
+        var serial: String
+        /// Its owner, or those of its users.
+        var owner: String
+        var state: State
+        /// How long it has been in this state.
+        var sinceSeconds: Int64
+        /// Percent.
+        var battery: Int?
+        /// For how long it has been known that it asks for new batteries, or has little left in them; `nil` when it does not.
+        var batteryLowSeconds: Int64?
+        /// What is known of its kind.
+        var model: String?
+        var firmware: String?
+        /// How long ago a reading was stored; `nil` since the start.
+        var lastReadingAge: Int64?
+        /// How many seconds its clock was ahead when it was last linked, before it was set.
+        var clockAhead: Int64?
+        /// What the radio does about it (`DeviceLinkState`), the address under which it is waited for, and whether its keys are stored.
+        var link: String?
+        var address: String?
+        var bonded: Bool?
+        /// Why its readings cannot be stored.
         var heldWhy: String?
         var lastError: Fault?
     }

@@ -47,7 +47,7 @@ enum Daemon {
             let reloader = ConfigurationReloader(path: path, hub: hub) { await transport.settingsChanged(CurlSettings($0.uplink)) }
             outcome.onHangUp = { reloader.assumeIsolated { $0.reload() } }
             let drive: @Sendable (RadioRequest) async -> Result<RadioAnswer, ControlError> = { await hub.perform($0) }
-            let desk = RadioDesk(devices: configuration.collars.map(\.name), drive: configuration.needsController ? drive : nil)
+            let desk = RadioDesk(devices: configuration.deviceNames, drive: configuration.needsController ? drive : nil)
             let server = ControlServer(on: loop, at: configuration.controlSocket, log: log) {
                 await hub.status()
             } flush: {
@@ -69,7 +69,7 @@ enum Daemon {
             }
             log(.notice, .daemonStarted, "gateway \(Versions.gateway) has started", LogField("VERSION", Versions.gateway))
             loop.spawn {
-                await indicators.join(hub, devices: configuration.collars.map(\.name), loop: loop, log: log)
+                await indicators.join(hub, devices: configuration.deviceNames, loop: loop, log: log)
                 do {
                     try await hub.start()
                 } catch {

@@ -10,6 +10,7 @@ extension Hub {
         self.configuration = configuration
         configurationState = .init(restartNeeded: waiting)
         for agent in agents.values { await agent.adopt(configuration.sync) }
+        for cuff in cuffs.values { await cuff.adopt(logsReadings: configuration.logReadings) }
         await uplink?.policyChanged(RetryPolicy(configuration.uplink))
         // Tokens are read for each request: one that was renewed ends a refusal now, not at the next probe.
         await uplink?.flush(.tokenChanged)

@@ -5,15 +5,16 @@ extension Hub {
     /// What an installer or an operator asks of the radio. Devices are configured ones.
     func perform(_ request: RadioRequest) async -> Result<RadioAnswer, ControlError> {
         guard running, let radio else { return .failure(running ? .noController : .notRunning) }
-        func serial(_ name: String) -> String { configuration.collars.first { $0.name == name }?.serial ?? name }
         switch request {
-        case .pair(let device): return await radio.pair(device.map(serial)).map { .paired($0) }
-        case .forget(let device): return await radio.forget(serial(device)).map { .forgotten($0) }
+        case .pair(let device): return await radio.pair(device.map { configuration.serial(of: $0) }).map { .paired($0) }
+        case .forget(let device): return await radio.forget(configuration.serial(of: device)).map { .forgotten($0) }
         case .scan(let seconds): return await radio.scan(seconds: seconds).map { .heard($0) }
         case .probe(let device):
-            guard let agent = agents[serial(device)] else { return .failure(.noController) }
-            let address = await radio.view().addresses[serial(device)]
-            return await agent.probe(address: address).map { .probed($0) }
+            let serial = configuration.serial(of: device)
+            let address = await radio.view().addresses[serial]
+            if let agent = agents[serial] { return await agent.probe(address: address).map { .probed($0) } }
+            if let cuff = cuffs[serial] { return await cuff.probe(address: address).map { .probed($0) } }
+            return .failure(.noController)
         }
     }
 
@@ -25,13 +26,14 @@ extension Hub {
     /// The radio for the devices that are reached over the air; `nil` when there are none.
     func makeRadio(_ store: StoreKeeper) -> HubRadio? {
         let collars = configuration.collars.filter(\.isOnAir)
-        guard !collars.isEmpty else { return nil }
-        let devices = collars.map { RadioDevice($0) }
+        let cuffs = configuration.cuffs
+        guard configuration.needsController else { return nil }
+        let devices = collars.map { RadioDevice($0) } + cuffs.map { RadioDevice($0) }
         var policy = ControllerPolicy()
         if case .address(let address) = configuration.controller { policy.controller = address }
         let bonds = OutboxBonds(store: store, devices: devices)
         let (openRadio, onRadioEnd) = (parts.openRadio, parts.onRadioEnd)
-        return HubRadio(loop: parts.loop, log: parts.log, devices: collars.map { HubRadioDevice($0) }, store: bonds) { [policy] onEvent in
+        return HubRadio(loop: parts.loop, log: parts.log, devices: collars.map { HubRadioDevice($0) } + cuffs.map { HubRadioDevice($0) }, store: bonds) { [policy] onEvent in
             try openRadio(devices, bonds, policy, onEvent)
         } onChange: { [weak self] in
             self?.assumeIsolated { $0.refresh() }

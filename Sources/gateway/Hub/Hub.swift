@@ -18,7 +18,11 @@ actor Hub {
         let transport: any HTTPTransport
         /// Where the links to a collar come from that is not reached over the air.
         let links: @Sendable (Configuration.Collar) throws -> any LinkSource
+        /// Where the links to a cuff come from that is not reached over the air; `nil` for one that is.
+        var cuffLinks: @Sendable (Configuration.Cuff) -> (any LinkSource)? = { _ in nil }
         let wallClock: WallClock
+        /// Where the hub and its cuffs are: cuffs keep local time.
+        var zone = TimeZoneRules.system
         let log: Log
         let leds: any LEDOutput
         let layout: LEDLayout
@@ -47,22 +51,23 @@ actor Hub {
     let started: BootInstant
 
     private(set) var agents: [String: CollarAgent] = [:]
-    private var store: StoreKeeper?
-    private var broker: PlaceBroker?
+    private(set) var cuffs: [String: CuffAgent] = [:]
+    private(set) var store: StoreKeeper?
+    private(set) var broker: PlaceBroker?
     private(set) var uplink: Uplink?
-    private var board: IndicatorBoard?
+    private(set) var board: IndicatorBoard?
     /// `nil` when no configured device is reached over the air.
     private(set) var radio: HubRadio?
 
     private var clockTimer: TimerID?
-    private var awayTimer: TimerID?
+    var awayTimer: TimerID?
     private var quietTimer: TimerID?
     private var synchronised = false
     /// What came of the configuration when it was last read.
     var configurationState = StatusReport.Configuration()
     private(set) var running = false
-    private var refreshing = false
-    private var refreshWanted = false
+    var refreshing = false
+    var refreshWanted = false
     /// The most windows that an owner's backend takes at a time, as far as it was learned.
     private var limits: [String: Int] = [:]
 
@@ -102,12 +107,17 @@ actor Hub {
         uplink = try makeUplink(store)
         radio = makeRadio(store)
         try makeAgents(owners, store: store)
+        makeCuffs(owners, store: store)
         await store.open()
         // A stop may have come while the disk was busy.
         guard running else { return }
         await radio?.start()
         guard running else { return }
         for agent in agents.values { await agent.start() }
+        for cuff in cuffs.values {
+            await cuff.settleOwners()
+            await cuff.start()
+        }
         await uplink?.flush(.start)
         watchClock()
         refresh()
@@ -120,6 +130,7 @@ actor Hub {
         if let awayTimer { parts.loop.cancel(awayTimer) }
         if let quietTimer { parts.loop.cancel(quietTimer) }
         for agent in agents.values { await agent.stop() }
+        for cuff in cuffs.values { await cuff.stop() }
         await radio?.stop()
         await uplink?.stop()
         await store?.close()
@@ -130,6 +141,7 @@ actor Hub {
     @discardableResult
     func flush() async -> FlushReport {
         for agent in agents.values { await agent.flush() }
+        for cuff in cuffs.values { await cuff.resumePause() }
         await uplink?.flush(.requested)
         let queued = await store?.snapshot?.queued ?? []
         return FlushReport(owners: configuration.owners.count, entries: queued.count)
@@ -181,6 +193,18 @@ actor Hub {
         }
     }
 
+    private func makeCuffs(_ owners: Set<String>, store: StoreKeeper) {
+        guard let broker else { return }
+        for cuff in configuration.cuffs {
+            let services = CuffAgent.Services(
+                loop: parts.loop, store: store, places: broker, wallClock: parts.wallClock, zone: parts.zone, log: parts.log
+            ) { [weak self] event in self?.assumeIsolated { $0.heard(event) } }
+            let source = parts.cuffLinks(cuff) ?? radio?.links(of: cuff.serial) ?? NoLinks(loop: parts.loop)
+            cuffs[cuff.serial] = CuffAgent(
+                device: cuff, source: source, owners: owners, logsReadings: configuration.logReadings, random: parts.random(), services: services)
+        }
+    }
+
     // MARK: What the parts tell
 
     private func heard(_ event: CollarAgent.Event) {
@@ -189,6 +213,18 @@ actor Hub {
         case .changed: break
         case .linked: parts.loop.spawn { await self.uplink?.flush(.deviceLinked) }
         case .stored: parts.loop.spawn { await self.board?.show(.batchRead) }
+        }
+        lookAtClock()
+        refresh()
+    }
+
+    private func heard(_ event: CuffAgent.Event) {
+        guard running else { return }
+        switch event {
+        case .changed: break
+        case .linked: parts.loop.spawn { await self.uplink?.flush(.deviceLinked) }
+        case .readingStored: parts.loop.spawn { await self.board?.show(.readingStored) }
+        case .measurementFailed: parts.loop.spawn { await self.board?.show(.measurementFailed) }
         }
         lookAtClock()
         refresh()
@@ -204,6 +240,7 @@ actor Hub {
                 parts.log(.warning, .windowsRejected, "the backend rejected \(receipt.rejected.count) windows of entry \(entry) (\(codes)); they are kept here",
                           LogField("OWNER", owner), LogField("ENTRY", entry))
             }
+        case .readingsAccepted: parts.loop.spawn { await self.board?.show(.readingAccepted) }
         default: break
         }
         refresh()
@@ -216,6 +253,8 @@ actor Hub {
             broker?.assumeIsolated { $0.update(queued: queued) }
             uplink?.assumeIsolated { $0.setEntries(queued.map(QueuedEntry.init)) }
         }
+        // What a disk that failed did not take still stands in their lines.
+        if case .open = store.assumeIsolated({ $0.state }) { for cuff in cuffs.values { cuff.assumeIsolated { $0.storageWorks() } } }
         refresh()
         awaitQuiet()
     }
@@ -240,13 +279,15 @@ actor Hub {
         parts.loop.spawn {
             let full = await self.broker?.isFull ?? false
             self.parts.log(full ? .warning : .notice, full ? .queueFull : .queueFree,
-                           full ? "the queue is full: collars keep what they have until entries are delivered" : "the queue has room again")
+                           full ? "the queue is full: devices keep what they have until entries are delivered" : "the queue has room again")
         }
         refresh()
     }
 
     private func wake(_ device: String, settled: Bool = false) {
-        guard running, let agent = agents[device] else { return }
+        guard running else { return }
+        if let cuff = cuffs[device] { parts.loop.spawn { await cuff.storeLine() } }
+        guard let agent = agents[device] else { return }
         parts.loop.spawn {
             if settled { await agent.booksChanged() } else { await agent.wake() }
         }
@@ -282,69 +323,13 @@ actor Hub {
         guard !synchronised, parts.wallClock.read().synchronised else { return }
         synchronised = true
         parts.log(.notice, .clockSet, "the clock has been set")
-        let agents = Array(agents.values)
+        let agents = Array(agents.values), cuffs = Array(cuffs.values)
         parts.loop.spawn {
             await self.uplink?.clockChanged()
             for agent in agents { await agent.clockWasSet() }
+            for cuff in cuffs { await cuff.settleOwners() }
         }
         refresh()
-    }
-
-    // MARK: The LEDs
-
-    /// Works out anew what the LEDs show. Requests that come meanwhile become one.
-    func refresh() {
-        refreshWanted = true
-        guard !refreshing else { return }
-        refreshing = true
-        parts.loop.spawn { await self.refreshBoard() }
-    }
-
-    private func refreshBoard() async {
-        while refreshWanted, running {
-            refreshWanted = false
-            let view = await view()
-            let now = parts.loop.now
-            await board?.set(view.conditions(now: now))
-            scheduleAway(view, now)
-        }
-        refreshing = false
-    }
-
-    /// A device's long absence is noticed although nothing happens.
-    private func scheduleAway(_ view: HubView, _ now: BootInstant) {
-        if let awayTimer { parts.loop.cancel(awayTimer) }
-        awayTimer = view.nextAway(after: now).map { moment in
-            parts.loop.schedule(at: moment) { [weak self] in self?.assumeIsolated { $0.refresh() } }
-        }
-    }
-
-    /// Everything that status and LEDs are made from, at one moment.
-    func view() async -> HubView {
-        var view = HubView(configuration: configuration, wall: parts.wallClock.read())
-        if let store {
-            view.snapshot = await store.snapshot
-            view.opening = await store.report
-            switch await store.state {
-            case .opening: break
-            case .open: view.isOpen = true
-            case .faulted(let error): view.fault = error
-            }
-        }
-        view.radio = await radio?.view()
-        view.isFull = await broker?.isFull ?? false
-        view.lanes = await uplink?.lanes ?? []
-        for collar in configuration.collars {
-            if let agent = agents[collar.serial] { view.collars.append((collar, await agent.report)) }
-        }
-        view.shown = await board?.shown ?? []
-        view.configurationState = configurationState
-        return view
-    }
-
-    /// What `gateway status` shows.
-    func status() async -> StatusReport {
-        await view().report(started: started, now: parts.loop.now)
     }
 }
 

@@ -15,6 +15,7 @@ struct HubView: Sendable {
     var isFull = false
     var lanes: [LaneStatus] = []
     var collars: [(device: Configuration.Collar, report: CollarReport)] = []
+    var cuffs: [(device: Configuration.Cuff, report: CuffReport)] = []
     var shown: [LEDShown] = []
     /// `nil` when no configured device is reached over the air.
     var radio: HubRadio.View?
@@ -37,7 +38,11 @@ struct HubView: Sendable {
         if collars.contains(where: { device, report in report.awaySince.map { now - $0 >= device.awayAfter } ?? false }) {
             conditions.insert(.deviceAway)
         }
-        if collars.contains(where: { $0.report.state == .reading }) { conditions.insert(.readingFromDevice) }
+        // A cuff that is away is at rest, unless the configuration sets it a limit.
+        if cuffs.contains(where: { device, report in Self.isLong(report.awaySince, device.awayAfter, now) }) { conditions.insert(.deviceAway) }
+        if collars.contains(where: { $0.report.state == .reading }) || cuffs.contains(where: { $0.report.state == .reading }) {
+            conditions.insert(.readingFromDevice)
+        }
         if isFull { conditions.insert(.queueFull) }
         // As long as nobody could look into the outbox, nobody knows that everything is delivered.
         if snapshot.map({ !$0.queued.isEmpty }) ?? true { conditions.insert(.waitingToSend) }
@@ -56,7 +61,14 @@ struct HubView: Sendable {
 
     /// When the next absence becomes a long one.
     func nextAway(after now: BootInstant) -> BootInstant? {
-        collars.compactMap { device, report in report.awaySince.map { $0 + device.awayAfter } }.filter { $0 > now }.min()
+        let collars = collars.compactMap { device, report in report.awaySince.map { $0 + device.awayAfter } }
+        let cuffs = cuffs.compactMap { device, report in device.awayAfter.flatMap { limit in report.awaySince.map { $0 + limit } } }
+        return (collars + cuffs).filter { $0 > now }.min()
+    }
+
+    private static func isLong(_ since: BootInstant?, _ limit: Duration?, _ now: BootInstant) -> Bool {
+        guard let since, let limit else { return false }
+        return now - since >= limit
     }
 
     /// What `gateway status` says.
@@ -73,7 +85,7 @@ struct HubView: Sendable {
                 evidence: snapshot?.evidence ?? 0, damagedFile: opening?.movedAside?.path,
                 fault: fault.map { .init(code: $0.code.rawValue, text: "\($0.what); \($0.advice)") }),
             owners: configuration.owners.map { owner in
-                StatusReport.Owner(key: owner.key, lane: lanes.first { $0.owner == owner.key }, queued: queued.count { $0.owner == owner.key }, now: now)
+                StatusReport.Owner(key: owner.key, lanes: lanes.filter { $0.owner == owner.key }, queued: queued.count { $0.owner == owner.key }, now: now)
             },
             radio: radio.map { StatusReport.Radio($0, now: now) },
             collars: collars.map { device, report in
@@ -84,6 +96,15 @@ struct HubView: Sendable {
                     collar.bonded = device.isOnAir ? radio.bonded.contains(device.serial) : nil
                 }
                 return collar
+            },
+            cuffs: cuffs.map { device, report in
+                var cuff = StatusReport.Cuff(device, report, now: now)
+                if let radio {
+                    cuff.link = radio.links[device.serial]?.rawValue
+                    cuff.address = radio.addresses[device.serial].map { "\($0)" }
+                    cuff.bonded = radio.bonded.contains(device.serial)
+                }
+                return cuff
             },
             indicators: .init(
                 status: shown.first { $0.led == .status }?.state.rawValue, radio: shown.first { $0.led == .radio }?.state.rawValue,
@@ -112,10 +133,13 @@ extension LaneStatus {
 }
 
 extension StatusReport.Owner {
-    /// - Parameter queued: the owner's entries, counted in the outbox: the lane may not have been told yet.
-    init(key: String, lane: LaneStatus?, queued: Int, now: BootInstant) {
+    /// - Parameters:
+    ///   - lanes: the owner's, one for each endpoint; what is most urgent in them is shown.
+    ///   - queued: the owner's entries, counted in the outbox: the lanes may not have been told yet.
+    init(key: String, lanes: [LaneStatus], queued: Int, now: BootInstant) {
         self.init(key: key, state: .idle, queued: queued)
-        guard let lane else { return }
+        guard let lane = lanes.max(by: { $0.urgency < $1.urgency }) else { return }
+        endpoint = lanes.count > 1 ? lane.endpoint.rawValue : nil
         switch lane.state {
         case .idle: state = .idle
         case .sending: state = .sending
@@ -127,8 +151,28 @@ extension StatusReport.Owner {
             holding = reason.rawValue
             waitingSeconds = max(0, (probe - now).milliseconds / 1_000)
         }
-        lastSuccessAge = lane.lastSuccess.map { max(0, (now - $0).milliseconds / 1_000) }
-        lastError = lane.lastError.map { .init(code: $0.code, text: $0.words) }
+        lastSuccessAge = lanes.compactMap(\.lastSuccess).max().map { max(0, (now - $0).milliseconds / 1_000) }
+        lastError = (lane.lastError ?? lanes.lazy.compactMap(\.lastError).first).map { .init(code: $0.code, text: $0.words) }
+    }
+}
+
+extension LaneStatus {
+    /// What of two lanes is shown first.
+    fileprivate var urgency: Int {
+        switch state {
+        case .holding: 4
+        case .waiting: lastError == nil ? 1 : 3
+        case .sending: 2
+        case .idle: lastError == nil ? 0 : 1
+        }
+    }
+}
+
+extension StatusReport.Fault {
+    /// An error as it describes itself: its code, a colon, and words.
+    fileprivate init(words: String) {
+        let parts = words.split(separator: ":", maxSplits: 1)
+        self.init(code: String(parts.first ?? ""), text: parts.count > 1 ? String(parts[1].drop { $0 == " " }) : "")
     }
 }
 
@@ -148,10 +192,7 @@ extension StatusReport.Collar {
         pendingClear = report.pendingClear.map { Int64(clamping: $0.through) }
         lastHeartbeatAge = report.lastHeartbeat.map { max(0, (now - $0).milliseconds / 1_000) }
         heldWhy = report.hold?.description
-        lastError = report.lastError.map { words in
-            let parts = words.split(separator: ":", maxSplits: 1)
-            return .init(code: String(parts.first ?? ""), text: parts.count > 1 ? String(parts[1].drop { $0 == " " }) : "")
-        }
+        lastError = report.lastError.map { StatusReport.Fault(words: $0) }
     }
 }
 
@@ -163,6 +204,45 @@ extension StatusReport.Collar.State {
         case .linked: self = .linked
         case .reading: self = .reading
         case .held: self = .held
+        }
+    }
+}
+
+extension StatusReport.Cuff {
+    init(_ device: Configuration.Cuff, _ report: CuffReport, now: BootInstant) {
+        self.init(
+            name: device.name, serial: device.serial, owner: device.ownership.words, state: State(report.state),
+            sinceSeconds: max(0, (now - report.since).milliseconds / 1_000))
+        batteryLowSeconds = report.batteryLowSince.map { max(0, (now - $0).milliseconds / 1_000) }
+        battery = report.identity?.battery.map(Int.init)
+        model = report.model
+        firmware = report.identity?.firmware
+        lastReadingAge = report.lastReading.map { max(0, (now - $0).milliseconds / 1_000) }
+        if case .ahead(let seconds) = report.clock?.found { clockAhead = seconds }
+        heldWhy = report.heldWhy
+        lastError = report.lastError.map { StatusReport.Fault(words: $0) }
+    }
+}
+
+extension StatusReport.Cuff.State {
+    init(_ state: CuffReport.State) {
+        switch state {
+        case .away: self = .away
+        case .linking: self = .linking
+        case .linked: self = .linked
+        case .measuring: self = .measuring
+        case .reading: self = .reading
+        case .held: self = .held
+        }
+    }
+}
+
+extension Configuration.CuffOwnership {
+    /// Whose it is, for people.
+    fileprivate var words: String {
+        switch self {
+        case .owner(let owner): owner
+        case .users(let users): users.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }.joined(separator: ", ")
         }
     }
 }

@@ -15,6 +15,14 @@ extension Configuration.Collar {
 extension Configuration {
     /// Whether a device is reached over Bluetooth.
     var needsController: Bool { !cuffs.isEmpty || collars.contains(where: \.isOnAir) }
+
+    /// The names of all devices, in the order of the file.
+    var deviceNames: [String] { collars.map(\.name) + cuffs.map(\.name) }
+
+    /// The serial number of the device of this name; the name itself when there is none.
+    func serial(of name: String) -> String {
+        collars.first { $0.name == name }?.serial ?? cuffs.first { $0.name == name }?.serial ?? name
+    }
 }
 
 extension RadioDevice {
@@ -26,6 +34,9 @@ extension RadioDevice {
 }
 
 extension RadioDevice {
+    /// A cuff is there for half a minute behind a measurement, and must not be missed because it brought nothing before.
+    private static let cuffPause = Duration.seconds(8)
+
     /// A cuff. It says of what kind it is and not which one, so that one without an address is adopted only while pairing is open.
     init(_ cuff: Configuration.Cuff) {
         var address: BluetoothAddress?
@@ -34,7 +45,7 @@ extension RadioDevice {
         let models = cuff.model.map { [$0] } ?? cuff.models.filter { $0.driver == cuff.driver }
         self.init(
             id: cuff.serial, service: cuff.driver.service, otherServices: Set(models.flatMap(\.serviceUUIDs)), serial: nil, identity: nil, address: address,
-            security: Security(cuff.security), pairing: PairingPolicy(cuff.pairing))
+            security: Security(cuff.security), pairing: PairingPolicy(cuff.pairing), pauseLimit: Self.cuffPause)
     }
 }
 

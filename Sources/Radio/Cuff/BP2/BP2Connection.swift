@@ -79,6 +79,7 @@ public actor BP2Connection {
     let client: GATTClient
     private let loop: any EventLoop
     private let timing: CuffTiming
+    private let setsClock: Bool
     private let wall: WallClock
     private let zone: TimeZoneRules
     private let onClose: @Sendable (CuffError) -> Void
@@ -94,13 +95,15 @@ public actor BP2Connection {
 
     /// - Parameters:
     ///   - client: the attribute client of the link, not started yet, on the same loop.
+    ///   - setsClock: whether a wrong clock is set.
     ///   - timing: without a word from the cuff for so long, a request is lost; it answers within a second as a rule.
     ///   - onClose: called once on the loop's thread when the connection has ended.
     public init(
-        client: GATTClient, wall: WallClock, zone: TimeZoneRules, loop: any EventLoop, timing: CuffTiming = CuffTiming(answer: .seconds(10)),
+        client: GATTClient, setsClock: Bool = true, wall: WallClock, zone: TimeZoneRules, loop: any EventLoop, timing: CuffTiming = CuffTiming(answer: .seconds(10)),
         onClose: @escaping @Sendable (CuffError) -> Void
     ) {
         self.client = client
+        self.setsClock = setsClock
         self.wall = wall
         self.zone = zone
         self.loop = loop
@@ -173,7 +176,7 @@ public actor BP2Connection {
         let now = wall.read()
         let found = CuffClock(shown: info.clock, now: now, zone: zone)
         if case .ahead(let seconds) = found, seconds < -86_400 { clockWentBack = true }
-        guard found.shouldBeSet(now: now), let local = zone.civil(at: now.seconds) else { return CuffClockCheck(found: found, setting: .notNeeded) }
+        guard setsClock, found.shouldBeSet(now: now), let local = zone.civil(at: now.seconds) else { return CuffClockCheck(found: found, setting: .notNeeded) }
         guard try await ask(.setTime(local)).type == 1 else { return CuffClockCheck(found: found, setting: .refused) }
         guard case .ahead(let seconds) = CuffClock(shown: try await self.info().clock, now: wall.read(), zone: zone), seconds.magnitude <= CuffClock.tolerance.magnitude else {
             return CuffClockCheck(found: found, setting: .kept)
