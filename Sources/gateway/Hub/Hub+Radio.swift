@@ -26,8 +26,8 @@ extension Hub {
     /// The radio for the devices that are reached over the air; `nil` when there are none.
     func makeRadio(_ store: StoreKeeper) -> HubRadio? {
         let collars = configuration.collars.filter(\.isOnAir)
-        let cuffs = configuration.cuffs
-        guard configuration.needsController else { return nil }
+        let cuffs = configuration.cuffs.filter { parts.cuffLinks($0) == nil }
+        guard !collars.isEmpty || !cuffs.isEmpty else { return nil }
         let devices = collars.map { RadioDevice($0) } + cuffs.map { RadioDevice($0) }
         var policy = ControllerPolicy()
         if case .address(let address) = configuration.controller { policy.controller = address }

@@ -28,15 +28,15 @@ actor ModelBackend: HTTPTransport {
         let at: BootInstant
     }
 
-    private struct Answered {
+    struct Answered {
         let digest: String
         let body: String
     }
 
-    private let loop: any EventLoop
-    private let owners: [String: String]
+    let loop: any EventLoop
+    let owners: [String: String]
     private var dice: SplitMix64
-    private var answers: [String: Answered] = [:]
+    var answers: [String: Answered] = [:]
 
     var faults: Faults
     /// Every key is taken for another body's (422).
@@ -55,12 +55,16 @@ actor ModelBackend: HTTPTransport {
     private var isMute = false
     private(set) var windows: [WindowKey: Stored] = [:]
     private(set) var gaps: [WindowKey: (reason: String, at: BootInstant)] = [:]
+    /// What was created of readings, by identifier.
+    var resources: [String: Resource] = [:]
+    /// Readings that it says it has twice already, by identifier (412).
+    var contestedReadings: Set<String> = []
     private(set) var duplicates = 0
     private(set) var conflicts: [WindowKey] = []
     private(set) var requests = 0
-    private(set) var violations: [String] = []
+    var violations: [String] = []
     /// Requests that said another owner's name than the token's.
-    private(set) var foreignTokens = 0
+    var foreignTokens = 0
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -93,7 +97,7 @@ actor ModelBackend: HTTPTransport {
         if happens(faults.unavailable) { return HTTPResponse(status: 503, contentType: "text/plain", retryAfter: "5", body: []) }
         if happens(faults.portal) { return HTTPResponse(status: 200, contentType: "text/html", body: Array("<html>Log in</html>".utf8)) }
         if request.body.count > limit.multipliedReportingOverflow(by: 322).partialValue, limit != .max { return HTTPResponse(status: 413, body: []) }
-        let response = take(request)
+        let response = request.url.hasSuffix("/v1/readings") ? takeReadings(request) : take(request)
         if happens(faults.answerLost) { throw TransportFailure(.connectionLost, "reset") }
         if response.status == 200, happens(faults.foreignReceipt) {
             let text = String(decoding: response.body, as: UTF8.self)

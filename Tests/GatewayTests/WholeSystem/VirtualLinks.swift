@@ -47,7 +47,7 @@ actor VirtualLinks: LinkSource {
         return Link(peer: "collar", descriptor: Descriptor(owning: hub))
     }
 
-    private static func pair() throws -> (CInt, CInt) {
+    static func pair() throws -> (CInt, CInt) {
         var pair: [CInt] = [-1, -1]
         guard socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0, &pair) == 0 else {
             throw SystemError.last("socketpair")

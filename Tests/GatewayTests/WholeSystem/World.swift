@@ -25,6 +25,8 @@ final class World: Sendable {
         /// The backlog of a second collar, "C-2" of ben; without one there is one collar.
         var secondBacklog: Int?
         var genericAttribute = CollarTable.GenericAttribute.serviceChanged
+        /// Cuffs by serial number.
+        var cuffs: [String: SimulatedCuff.Habits] = [:]
     }
 
     /// One life of the hub: what a kill takes away with it.
@@ -32,6 +34,7 @@ final class World: Sendable {
         let hub: Hub
         let disk: SlowDisk
         let links: [String: VirtualLinks]
+        let cuffLinks: [String: VirtualCuffLinks]
         let directory: String
     }
 
@@ -39,6 +42,8 @@ final class World: Sendable {
     let collar: SimulatedCollar
     /// All of them, by serial number.
     let collars: [String: SimulatedCollar]
+    /// The cuffs, by serial number.
+    let cuffs: [String: SimulatedCuff]
     let backend: ModelBackend
     let directory: String
     let log: Log
@@ -70,6 +75,15 @@ final class World: Sendable {
         } else {
             collars = ["C-1": collar]
         }
+        let zone = Self.zone
+        let world = loop
+        cuffs = Dictionary(uniqueKeysWithValues: options.cuffs.map { serial, habits in
+            let cuff = SimulatedCuff(serial: serial, habits: habits, loop: world) {
+                let now = Self.wall(world)
+                return now + Int64(zone.offset(now))
+            }
+            return (serial, cuff)
+        })
         backend = ModelBackend(loop: loop, owners: ["ann": "token-ann", "ben": "token-ben"], seed: options.seed &+ 1, faults: options.backendFaults)
         let loop = loop
         log = Log(sink: lines, threshold: .debug, budget: LogBudget(capacity: 1 << 30)) { loop.now }
@@ -78,19 +92,26 @@ final class World: Sendable {
 
     deinit { removeTree(directory) }
 
+    /// Where the world's hub and cuffs are.
+    static let zone = TimeZoneRules.fixed(7_200)
+
+    /// The time in the world, which follows the virtual boot clock.
+    static func wall(_ loop: VirtualLoop) -> Int64 { 1_790_000_000 + loop.now.nanoseconds / 1_000_000_000 }
+
     /// A configuration with `owner` as the owner of the first collar; `second` is the second one's, if there is one.
     func configuration(
-        owner: String = "ann", backlog: Configuration.Backlog? = nil, owners: [String] = ["ann", "ben"], second: String = "ben", directory outbox: String? = nil
+        owner: String = "ann", backlog: Configuration.Backlog? = nil, owners: [String] = ["ann", "ben"], second: String = "ben", directory outbox: String? = nil,
+        cuffs: [Configuration.Cuff] = []
     ) -> Configuration {
         let profile = CollarProfile()
         let devices = [("front", "C-1", owner, backlog), ("back", "C-2", second, nil)].prefix(collars.count)
         return Configuration(
-            owners: owners.map { .init(key: $0, tokenFile: "\(directory)/\($0).token", patient: nil) },
+            owners: owners.map { .init(key: $0, tokenFile: "\(directory)/\($0).token", patient: "Patient/\($0)") },
             collars: devices.map { name, serial, owner, backlog in .init(
                 name: name, serial: serial, owner: owner, link: .socket(path: "unused"), backlog: backlog, awayAfter: .seconds(86_400),
                 security: .none, pairing: .init(repair: false, passkey: .none), service: profile.service, heartbeat: profile.heartbeat,
                 windows: profile.windows, control: profile.control) },
-            cuffs: [], controller: .any,
+            cuffs: cuffs, controller: .any,
             uplink: .init(
                 base: "https://backend.invalid", fhirBase: nil, caFile: nil, pin: nil, connectTimeout: .seconds(10), requestTimeout: .seconds(60),
                 lowSpeedLimit: 100, lowSpeedTime: .seconds(30), flushInterval: .seconds(120), backoff: .seconds(30), holdMax: .seconds(900)),
@@ -109,7 +130,7 @@ final class World: Sendable {
     ///   - tamper: what becomes of each PDU of a collar on its way to the hub.
     func life(
         _ configuration: Configuration, wallClock: WallClock? = nil, disk: SlowDisk? = nil, vfs: String? = nil, tamper: VirtualLinks.Tamper? = nil,
-        settings: OutboxSettings = .init()
+        settings: OutboxSettings = .init(), leds: any LEDOutput = NoLEDs()
     ) -> Life {
         let number = lives.withLock { lives in
             lives += 1
@@ -117,16 +138,17 @@ final class World: Sendable {
         }
         let (loop, seed) = (loop, options.seed &+ 1_000 &* number)
         // Wall time follows the virtual boot clock, so that a collar's clock and the hub's agree.
-        let wall = wallClock ?? WallClock { WallTime(seconds: 1_790_000_000 + loop.now.nanoseconds / 1_000_000_000, synchronised: true) }
+        let wall = wallClock ?? WallClock { WallTime(seconds: Self.wall(loop), synchronised: true) }
         let storage = disk ?? SlowDisk(loop: loop, seed: seed, slowest: .zero)
         var settings = settings
         settings.vfs = vfs
         let links = collars.mapValues { VirtualLinks(loop: loop, collar: $0, tamper: tamper) }
+        let cuffLinks = cuffs.mapValues { VirtualCuffLinks(loop: loop, cuff: $0) }
         let hub = Hub(configuration: configuration, parts: Hub.Parts(
             loop: loop, storage: storage, transport: backend, links: { links[$0.serial] ?? VirtualLinks(loop: loop, collar: self.collar) },
-            wallClock: wall, log: log, leds: NoLEDs(), layout: .full,
+            cuffLinks: { cuffLinks[$0.serial] }, wallClock: wall, zone: Self.zone, log: log, leds: leds, layout: .full,
             releaseMemory: { [weak self] in self?.releases.withLock { $0.append(loop.now) } }, random: { SplitMix64(seed: seed &+ 2) }, outbox: settings))
-        return Life(hub: hub, disk: storage, links: links, directory: configuration.outboxDirectory)
+        return Life(hub: hub, disk: storage, links: links, cuffLinks: cuffLinks, directory: configuration.outboxDirectory)
     }
 
     /// Ends a hub as SIGKILL does: nothing of it runs on. What its disk held at this moment is in the directory that comes back; the old one
@@ -134,7 +156,9 @@ final class World: Sendable {
     func kill(_ life: Life) async throws -> String {
         life.disk.freeze()
         for links in life.links.values { await links.end() }
+        for links in life.cuffLinks.values { await links.end() }
         for collar in collars.values { await collar.dropLink() }
+        for cuff in cuffs.values { await cuff.hangUp() }
         let copy = "\(directory)/life-\(lives.withLock { $0 })"
         try copyDirectory(life.directory, to: copy)
         return copy

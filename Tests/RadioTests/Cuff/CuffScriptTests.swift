@@ -272,7 +272,7 @@ struct BP2ScriptTests {
             cuff.notify(Self.answer(request[1]), of: handle)
         }) { _, connection, _ in
             let opening = try await connection.open()
-            #expect(opening.identity.serial == "2523C00000" && opening.identity.battery == 9 && opening.isBatteryLow)
+            #expect(opening.identity.serial == "2523C00000" && opening.identity.battery == 9 && opening.look.isBatteryLow)
             let harvest = try await connection.readNew(BP2Checkpoint()).harvest
             #expect(harvest.items.isEmpty && harvest.stopped == nil)
             return await connection.discardedOctets

@@ -33,7 +33,7 @@ struct CuffSurveyTests {
         other.table = GATTTable()
         other.table.addService(BluetoothUUID(0x1810))
         other.table.addCharacteristic(BluetoothUUID(0x2A35), .read, value: [0])
-        #expect(try Self.survey(other).findings == ["the service indicates no Blood Pressure Measurement (0x2A35)"])
+        #expect(try Self.survey(other).findings == ["the service indicates no Blood Pressure Measurement (2A35)"])
     }
 
     @Test("a connection that is in use is looked at and goes on; one that is over is not")
