@@ -6,13 +6,15 @@ Written from the public descriptions of the protocol. Nothing here sends or know
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
 STATE, INFO, BATTERY, SET_TIME, LIST, START, DATA, END = 0x06, 0xE1, 0xE4, 0xEC, 0xF1, 0xF2, 0xF3, 0xF4
 OK, REFUSED = 1, 0xE1
 READY, MEASURING = 3, 4
 EPOCH = datetime(1970, 1, 1)
+READINGS = "bp2nibp.list"
+HEADER, RECORD, RING = 10, 37, 50  # octets, and readings
 
 
 def crc8(data: bytes) -> int:
@@ -46,6 +48,25 @@ def record(time: datetime, user: int, systolic: int, diastolic: int, mean: int, 
     return struct.pack("<II5xHHHBB16x", local_seconds(time), user, systolic, diastolic, mean, pulse, irregular)
 
 
+def into_ring(ring: bytes, reading: bytes) -> bytes:
+    """The list of readings with one more: in the place of the oldest, once all are taken."""
+    places = range(HEADER, len(ring), RECORD)
+    if len(places) < RING:
+        return ring + reading
+    oldest = min(places, key=lambda place: ring[place : place + 4][::-1])
+    return ring[:oldest] + reading + ring[oldest + RECORD :]
+
+
+@dataclass
+class Link:
+    """What was asked of it on one link: commands, files that were opened and read from, frames that were none."""
+
+    commands: list[int] = field(default_factory=list)
+    opened: list[str] = field(default_factory=list)
+    read: list[str] = field(default_factory=list)
+    nonsense: int = 0
+
+
 @dataclass
 class BP2:
     """
@@ -63,26 +84,63 @@ class BP2:
     files: dict[str, bytes] = field(default_factory=dict)
     commands: list[int] = field(default_factory=list)
     opened: list[str] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    measured: list[dict] = field(default_factory=list)
     _open: str | None = None
     _used: bool = False
     _buffer: bytes = b""
 
     def fill(self, count: int, now: datetime) -> None:
         """Readings an hour apart, in no order, with an electrocardiogram between them."""
-        now = (now + timedelta(seconds=self.clock)).replace(microsecond=0)
-        readings = [(now - timedelta(hours=number), 110 + number, 70 + number % 20, 85 + number % 20, 60 + number % 30, number % 5 == 0) for number in range(count)]
-        readings = readings[::2] + readings[1::2]
         if self.keeps_list:
-            self.files["bp2nibp.list"] = bytes([1, 1]) + bytes(8) + b"".join(record(time, 1 + place % 2, *rest) for place, (time, *rest) in enumerate(readings))
+            self.files[READINGS] = bytes([1, 1]) + bytes(8)
+        places = list(range(count))
+        for place in places[::2] + places[1::2]:
+            self.measure(now, 3600 * place, 1 + len(self.measured) % 2, place)
+        if self.keeps_list:
             self.files["bp2ecg.list"] = bytes(10)
-            return
-        for time, *rest in readings:
-            self.files[f"{time:%Y%m%d%H%M%S}"] = reading_file(time, *rest)
-        time = now - timedelta(minutes=30)
-        self.files[f"{time:%Y%m%d%H%M%S}"] = ecg_file(time)
+        else:
+            time = self._shown(now) - timedelta(minutes=30)
+            self.files[f"{time:%Y%m%d%H%M%S}"] = ecg_file(time)
+
+    def _shown(self, now: datetime) -> datetime:
+        return (now + timedelta(seconds=round(self.clock))).replace(microsecond=0)
+
+    def measure(self, now: datetime, ago: float = 0, user: int = 1, number: int | None = None) -> None:
+        """A reading taken so many seconds ago, each other than the others; the one in whose place it comes is gone."""
+        number = len(self.measured) if number is None else number
+        taken = now.replace(microsecond=0) - timedelta(seconds=ago)
+        time = self._shown(now) - timedelta(seconds=ago)
+        found = (110 + number, 70 + number % 20, 85 + number % 20, 60 + number % 30)
+        irregular = number % 5 == 0
+        if self.keeps_list:
+            octets = record(time, user, *found, irregular)
+            self.files[READINGS] = into_ring(self.files[READINGS], octets)
+        else:
+            octets = reading_file(time, *found, irregular)
+            self.files[f"{time:%Y%m%d%H%M%S}"] = octets
+            readings = [name for name, content in self.files.items() if len(content) == len(octets)]
+            if len(readings) > RING:
+                del self.files[min(readings)]
+        self.measured.append({
+            **dict(zip(("systolic", "diastolic", "mean", "pulse"), found)), "user": user if self.keeps_list else None, "status": 4 if irregular else 0, "kpa": False,
+            "time": time.isoformat(), "taken": taken.isoformat(), "octets": octets.hex(),
+        })
 
     def link_began(self) -> None:
         self._open, self._used, self._buffer = None, False, b""
+        self.links.append(Link())
+
+    def books(self) -> dict:
+        """All that it measured, and for each link what was asked of it."""
+        files = set(self.files.values())
+        ring = self.files.get(READINGS, b"")
+        held = files | {ring[place : place + RECORD] for place in range(HEADER, len(ring), RECORD)}
+        return {
+            "clock": self.clock, "commands": self.commands, "opened": self.opened, "links_seen": [asdict(link) for link in self.links],
+            "files": {name: octets.hex() for name, octets in self.files.items()},
+            "readings": [{**each, "held": bytes.fromhex(each["octets"]) in held} for each in self.measured],
+        }
 
     def written(self, octets: bytes, now: datetime) -> list[bytes]:
         """What is answered to octets of the write characteristic."""
@@ -95,8 +153,10 @@ class BP2:
             request, self._buffer = self._buffer[:length], self._buffer[length:]
             if request[0] != 0xA5 or request[1] ^ request[2] != 0xFF or crc8(request[:-1]) != request[-1]:
                 self._buffer = b""
+                self.links[-1].nonsense += 1
                 break
             self.commands.append(request[1])
+            self.links[-1].commands.append(request[1])
             answer = self._answer(request[1], request[7:-1], now)
             if answer is not None:
                 answers.append(frame(request[1], answer[0], request[4], answer[1]))
@@ -119,6 +179,7 @@ class BP2:
                 return self._start(payload)
             case 0xF3 if self._open is not None:
                 start = int.from_bytes(payload, "little")
+                self.links[-1].read.append(self._open)
                 return OK, self.files[self._open][start : start + self.part]
             case 0xF4:
                 self._open = None
@@ -132,6 +193,7 @@ class BP2:
         if name not in self.files or len(payload) != 20 or (self.single_file and self._used):
             return REFUSED, b""
         self.opened.append(name)
+        self.links[-1].opened.append(name)
         self._open, self._used = name, True
         return OK, struct.pack("<I", len(self.files[name]))
 

@@ -45,6 +45,8 @@ def crc_e2e(data: bytes) -> int:
 
 @dataclass
 class Reading:
+    """`time` is what the cuff's clock showed, `taken` when it really was."""
+
     systolic: float | None
     diastolic: float | None
     mean: float | None
@@ -53,17 +55,19 @@ class Reading:
     user: int | None = None
     status: int | None = None
     kpa: bool = False
+    taken: datetime | None = None
 
-    def measurement(self) -> bytes:
-        """Blood Pressure Measurement, 0x2A35."""
+    def measurement(self, big_endian: bool = False) -> bytes:
+        """Blood Pressure Measurement, 0x2A35; with pulse and status the wrong way round, as one maker sends them."""
         exponent = -1 if self.kpa else 0
         flags = KPA * self.kpa
+        order = ">H" if big_endian else "<H"
         body = struct.pack("<HHH", *(sfloat(value, exponent) for value in (self.systolic, self.diastolic, self.mean)))
         for bit, present, octets in (
             (TIME_STAMP, self.time is not None, date_time(self.time)),
-            (PULSE_RATE, self.pulse is not None, struct.pack("<H", sfloat(self.pulse))),
+            (PULSE_RATE, self.pulse is not None, struct.pack(order, sfloat(self.pulse))),
             (USER_ID, self.user is not None, bytes([self.user or 0])),
-            (STATUS, self.status is not None, struct.pack("<H", self.status or 0)),
+            (STATUS, self.status is not None, struct.pack(order, self.status or 0)),
         ):
             if present:
                 flags |= bit
@@ -89,13 +93,21 @@ def segments(sequence: int, uuid: int, value: bytes, room: int, crc: bool) -> li
     return [bytes([(number == 0) | (number == last) << 1 | (number & 0x3F) << 2]) + piece for number, piece in enumerate(pieces)]
 
 
+def values(number: int) -> tuple[int, int, int, int]:
+    """Systolic, diastolic and mean pressure and pulse of a cuff's reading by its number: none of the first hundred has the same as another."""
+    return 110 + number, 70 + number % 20, 85 + number % 20, 60 + number % 30
+
+
 @dataclass
 class Cuff:
     """
-    order     "oldest" or "newest" first, as cuffs differ
-    deletes   whether a reading is forgotten once it was confirmed; else all are sent again on every link
-    clock     what its clock is ahead of the true time, in seconds; None: it was never set
-    takes     what a time write does: "sets" the clock, is "refuses"d with 0x80, or "keeps" the old one without a word
+    order       "oldest" or "newest" first, as cuffs differ
+    deletes     whether a reading is forgotten once it was confirmed; else all are sent again on every link
+    clock       what its clock is ahead of the true time, in seconds; None: it was never set
+    takes       what a time write does: "sets" the clock, is "refuses"d with 0x80, or "keeps" the old one without a word
+    big_endian  whether pulse and status have their high octet first
+
+    Of all that it measured it keeps books: when each reading was sent and when it heard a confirmation, both as a count of any clock that the caller has.
     """
 
     serial: str
@@ -107,20 +119,51 @@ class Cuff:
     confirmed: list[bytes] = field(default_factory=list)
     time_writes: list[bytes] = field(default_factory=list)
     first_sequence: int = 0
+    big_endian: bool = False
+    measured: list[Reading] = field(default_factory=list)
+    sent_at: list[list[int]] = field(default_factory=list)
+    confirmed_at: list[list[int]] = field(default_factory=list)
 
-    def fill(self, count: int, now: datetime) -> None:
+    def fill(self, count: int, now: datetime, user: int | None = 1) -> None:
         """Readings an hour apart, the last one just made, each other than the others."""
         for number in range(count):
-            time = None if self.clock is None else now + timedelta(seconds=self.clock) - timedelta(hours=count - 1 - number)
-            self.readings.append(Reading(110 + number, 70 + number % 20, 85 + number % 20, 60 + number % 30, time and time.replace(microsecond=0), 1, 0))
+            self.measure(now, 3600 * (count - 1 - number), user)
+
+    def measure(self, now: datetime, ago: float = 0, user: int | None = 1, status: int | None = 0, failed: bool = False) -> Reading:
+        """A reading taken so many seconds ago; a failed one has no pressure."""
+        taken = now.replace(microsecond=0) - timedelta(seconds=ago)
+        time = None if self.clock is None else taken + timedelta(seconds=round(self.clock))
+        *pressures, pulse = values(len(self.measured))
+        reading = Reading(*([None] * 3 if failed else pressures), None if failed else pulse, time, user, status, taken=taken)
+        self.readings.append(reading)
+        self.measured.append(reading)
+        self.sent_at.append([])
+        self.confirmed_at.append([])
+        return reading
 
     def pending(self) -> list[Reading]:
         return list(self.readings if self.order == "oldest" else reversed(self.readings))
 
-    def was_confirmed(self, reading: Reading) -> None:
-        self.confirmed.append(reading.measurement())
+    @property
+    def has_news(self) -> bool:
+        """Whether it has a reading for which it never heard a confirmation."""
+        return any(not self.confirmed_at[self.number(reading)] for reading in self.readings)
+
+    def number(self, reading: Reading) -> int:
+        return next(number for number, each in enumerate(self.measured) if each is reading)
+
+    def measurement(self, reading: Reading) -> bytes:
+        return reading.measurement(self.big_endian)
+
+    def was_sent(self, reading: Reading, at: int = 0) -> None:
+        self.sent_at[self.number(reading)].append(at)
+
+    def was_confirmed(self, reading: Reading, at: int = 0) -> None:
+        self.confirmed.append(self.measurement(reading))
+        self.confirmed_at[self.number(reading)].append(at)
         if self.deletes:
-            self.readings.remove(reading)
+            # Two readings may agree in every field.
+            self.readings = [each for each in self.readings if each is not reading]
 
     def time(self, now: datetime) -> datetime | None:
         return None if self.clock is None else now + timedelta(seconds=self.clock)
@@ -133,3 +176,34 @@ class Cuff:
         if self.takes == "sets":
             self.clock = (read_date_time(value) - now).total_seconds()
         return None
+
+    # What outlives a cuff that is switched off
+
+    def books(self) -> dict:
+        """All that it measured, each reading with `held`, `sent` and `confirmed`."""
+        held = {id(reading) for reading in self.readings}
+        return {
+            "clock": self.clock, "time_writes": [value.hex() for value in self.time_writes],
+            "readings": [
+                {
+                    **{name: getattr(reading, name) for name in ("systolic", "diastolic", "mean", "pulse", "user", "status", "kpa")},
+                    "time": reading.time and reading.time.isoformat(), "taken": reading.taken and reading.taken.isoformat(),
+                    "octets": self.measurement(reading).hex(), "held": id(reading) in held, "sent": sent, "confirmed": confirmed,
+                }
+                for reading, sent, confirmed in zip(self.measured, self.sent_at, self.confirmed_at)
+            ],
+        }
+
+    def restore(self, books: dict) -> None:
+        """Takes up the books of a cuff that was switched off."""
+        self.clock = books["clock"]
+        self.time_writes = [bytes.fromhex(value) for value in books["time_writes"]]
+        self.readings, self.measured, self.sent_at, self.confirmed_at = [], [], [], []
+        for row in books["readings"]:
+            time, taken = (row[name] and datetime.fromisoformat(row[name]) for name in ("time", "taken"))
+            reading = Reading(*(row[name] for name in ("systolic", "diastolic", "mean", "pulse")), time, row["user"], row["status"], row["kpa"], taken)
+            self.measured.append(reading)
+            self.sent_at.append(row["sent"])
+            self.confirmed_at.append(row["confirmed"])
+            if row["held"]:
+                self.readings.append(reading)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from datetime import datetime
+from pathlib import Path
 
+from bumble import att
 from bumble.core import UUID, AdvertisingData
 from bumble.device import Connection
 from bumble.gatt import Characteristic
@@ -12,7 +15,7 @@ from bumble.gatt import Characteristic
 from bp2 import BP2
 from bp2_services import SERVICE as BP2_SERVICE
 from bp2_services import BP2Services
-from cuff import Cuff, Reading
+from cuff import Cuff
 from cuff_services import CuffServices
 from peer import FLAGS, Event, Peer
 from virtual_radio import Air
@@ -22,44 +25,77 @@ BLOOD_PRESSURE = UUID.from_16_bits(0x1810)
 
 class CuffDevice(Peer):
     """
-    readings      in the memory at the start
+    readings      in the memory at the start, all of one `user` (0: the cuff does not say whose)
     order         "oldest" or "newest" first
     deletes       whether a confirmed reading is forgotten
     drops         whether the link is ended after the last confirmation
     takes         what a time write does: "sets", "refuses" (0x80) or "keeps"
     behind        seconds by which the clock is behind
+    clockless     whether it has no time to give, and takes none
     time_in       "current-time" or "date-time"
     secure        whether measurements need an encrypted link
-    quiet         whether it advertises only while it has readings, as most do
+    bond_first    whether the link is ended when anything but the MTU is asked for before it is encrypted
+    quiet         whether it advertises only while it has something that was not confirmed, as most do
+    pause_ms      between a confirmation and the next reading
+    model         the name that it advertises
+    big_endian    whether pulse and status have their high octet first
+    memory        a file in which its books outlive it
     """
 
     def __init__(
-        self, air: Air, serial: str, address: str, emit: Event, *, readings: int = 0, order: str = "oldest", deletes: bool = True, drops: bool = True,
-        takes: str = "sets", behind: int = 0, time_in: str = "current-time", secure: bool = True, quiet: bool = True, records: bool = False, **peer,
+        self, air: Air, serial: str, address: str, emit: Event, *, readings: int = 0, user: int = 1, order: str = "oldest", deletes: bool = True,
+        drops: bool = True, takes: str = "sets", behind: int = 0, clockless: bool = False, time_in: str = "current-time", secure: bool = True,
+        bond_first: bool = False, quiet: bool = True, records: bool = False, pause_ms: int = 0, model: str = "Example BP", big_endian: bool = False,
+        memory: str = "", **peer,
     ) -> None:
         super().__init__(air, serial, address, emit, bondable=secure, **peer)
-        self.cuff = Cuff(serial, order, deletes, -behind, takes)
-        self.cuff.fill(readings, datetime.now())
+        self.cuff = Cuff(serial, order, deletes, None if clockless else -behind, "refuses" if clockless else takes, big_endian=big_endian)
+        self.memory = Path(memory) if memory else None
+        if self.memory is not None and self.memory.exists():
+            self.cuff.restore(json.loads(self.memory.read_text()))
+        else:
+            self.cuff.fill(readings, datetime.now(), user or None)
         self.quiet = quiet
+        self.model = model
+        self.deaf = 0  # confirmations that it will not hear
+        self.unheard = 0
+        self.unconfirmed = 0
         self.services = CuffServices(
-            self.cuff, notify=self._notify, indicate=self._indicate, when_sent=self._sent if drops else None, time_in=time_in, records=records,
-            secure=self.secured_configuration if secure else None, room=lambda: (self.connection.att_mtu if self.connection else 23) - 3,
+            self.cuff, notify=self._notify, indicate=self._indicate, when_sent=self._sent if drops else None, when_unconfirmed=self._not_confirmed,
+            time_in=time_in, pause=pause_ms / 1000, records=records, secure=self.secured_configuration if secure else None,
+            room=lambda: (self.connection.att_mtu if self.connection else 23) - 3,
         )
         self.device.add_services(self.services.services)
+        if bond_first:
+            self._end_links_that_are_not_encrypted()
 
     def advertisement(self) -> tuple[bytes, bytes]:
         service = (AdvertisingData.COMPLETE_LIST_OF_16_BIT_SERVICE_CLASS_UUIDS, bytes(BLOOD_PRESSURE))
-        return bytes(AdvertisingData([FLAGS, service])), bytes(AdvertisingData([(AdvertisingData.COMPLETE_LOCAL_NAME, b"Example BP")]))
+        return bytes(AdvertisingData([FLAGS, service])), bytes(AdvertisingData([(AdvertisingData.COMPLETE_LOCAL_NAME, self.model.encode())]))
 
     async def advertise(self) -> None:
-        if not self.quiet or self.cuff.readings:
+        if not self.quiet or self.cuff.has_news:
             await super().advertise()
 
     def on_link_ended(self) -> None:
         self.services.link_ended()
+        self._remember()
 
     def on_subscription(self, characteristic: Characteristic, value: int) -> None:
         self.services.subscribed(characteristic, value)
+
+    def _end_links_that_are_not_encrypted(self) -> None:
+        server = self.device.gatt_server
+        serve = server.on_gatt_pdu
+
+        def guarded(bearer, pdu) -> None:
+            if not self.connection or self.connection.is_encrypted or isinstance(pdu, att.ATT_Exchange_MTU_Request):
+                serve(bearer, pdu)
+            else:
+                self.tell("discovered-unbonded")
+                asyncio.get_running_loop().create_task(self.drop())
+
+        server.on_gatt_pdu = guarded
 
     async def _notify(self, characteristic: Characteristic, value: bytes) -> None:
         if self.connection is not None:
@@ -67,26 +103,49 @@ class CuffDevice(Peer):
 
     async def _indicate(self, characteristic: Characteristic, value: bytes) -> None:
         connection: Connection | None = self.connection
-        if connection is None:
-            raise ConnectionError("no link")
+        # Bumble takes no subscription for an indication that is confirmed.
+        if connection is None or not self.subscriptions.get(characteristic.handle, 0) & 2:
+            raise ConnectionError("nobody listens")
+        self._remember()
         await self.device.indicate_subscriber(connection, characteristic, value)
+        if self.deaf:
+            self.deaf -= 1
+            self.unheard += 1
+            self.tell("unheard", value=value.hex())
+            self.cut(0x08)
+            raise ConnectionError("the link ended before the confirmation was heard")
         self.tell("confirmed", value=value.hex())
 
     async def _sent(self) -> None:
-        await self.drop()
+        self._remember()
+        asyncio.get_running_loop().create_task(self.drop())
+
+    async def _not_confirmed(self) -> None:
+        """A transaction that ran out ends the bearer (Bluetooth Core, Vol 3, Part F, 3.3.3)."""
+        self.unconfirmed += 1
+        self.tell("unconfirmed")
+        asyncio.get_running_loop().create_task(self.drop())
+
+    def _remember(self) -> None:
+        if self.memory is not None:
+            beside = self.memory.with_suffix(".new")
+            beside.write_text(json.dumps(self.cuff.books()))
+            beside.rename(self.memory)
 
     async def serve(self, request: dict) -> dict:
         match request:
-            case {"do": "measure", "systolic": int(systolic), "diastolic": int(diastolic)}:
-                time = self.cuff.time(datetime.now())
-                self.cuff.readings.append(Reading(systolic, diastolic, (systolic + 2 * diastolic) // 3, 60, time and time.replace(microsecond=0), request.get("user", 1), 0))
+            case {"do": "measure"}:
+                self.cuff.measure(datetime.now(), **{key: request[key] for key in ("ago", "user", "status", "failed") if key in request})
+                self._remember()
+                self.services.send()
                 asyncio.get_running_loop().create_task(self.advertise())
-                return {"ok": True}
+            case {"do": "deaf", "count": int(count)}:
+                self.deaf = count
             case {"query": "books"}:
-                return {"confirmed": [value.hex() for value in self.cuff.confirmed], "held": [each.measurement().hex() for each in self.cuff.readings],
-                        "clock": self.cuff.clock, "time_writes": [value.hex() for value in self.cuff.time_writes]}
+                return {**self.state(), **self.cuff.books(), "unheard": self.unheard, "unconfirmed": self.unconfirmed}
             case _:
                 return await super().serve(request)
+        return {"ok": True}
 
 
 class BP2Device(Peer):
@@ -120,7 +179,10 @@ class BP2Device(Peer):
 
     async def serve(self, request: dict) -> dict:
         match request:
+            case {"do": "measure"}:
+                self.cuff.measure(datetime.now(), **{key: request[key] for key in ("ago", "user") if key in request})
+                return {"ok": True}
             case {"query": "books"}:
-                return {"commands": self.cuff.commands, "opened": self.cuff.opened, "files": {name: octets.hex() for name, octets in self.cuff.files.items()}, "clock": self.cuff.clock}
+                return {**self.state(), **self.cuff.books()}
             case _:
                 return await super().serve(request)

@@ -9,14 +9,15 @@
         2A08 date time                                  read, write           (with time_in="date-time")
         2B36 record, 2A52 record access control point   notify; write, indicate (with records)
 
-Once measurements are subscribed, the memory is sent: each reading after the confirmation of the one before it. `when_sent` is called after the last confirmation.
-A cuff with records waits to be asked for them instead.
+Once measurements are subscribed, the memory is sent: each reading after the confirmation of the one before it. `when_sent` is called after the last confirmation,
+`when_unconfirmed` when one did not come within the 30 s of the ATT transaction. A cuff with records waits to be asked for them instead.
 """
 
 from __future__ import annotations
 
 import asyncio
 import struct
+import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
@@ -24,10 +25,14 @@ from bumble import att
 from bumble.core import UUID
 from bumble.gatt import Attribute, Characteristic, CharacteristicValue, Service
 
-from cuff import Cuff, date_time, segments
+from cuff import Cuff, Reading, date_time, segments
 
 PROPERTIES = Characteristic.Properties
 Send = Callable[[Characteristic, bytes], Awaitable[None]]
+
+
+def boottime_ns() -> int:
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
 def readable(uuid: int, value: Callable[[], bytes]) -> Characteristic:
@@ -36,25 +41,29 @@ def readable(uuid: int, value: Callable[[], bytes]) -> Characteristic:
 
 class CuffServices:
     def __init__(
-        self, cuff: Cuff, *, notify: Send, indicate: Send, when_sent: Callable[[], Awaitable[None]] | None = None, time_in: str = "current-time",
+        self, cuff: Cuff, *, notify: Send, indicate: Send, when_sent: Callable[[], Awaitable[None]] | None = None,
+        when_unconfirmed: Callable[[], Awaitable[None]] | None = None, time_in: str = "current-time", pause: float = 0,
         records: bool = False, crc: bool = False, secure: Callable[[Characteristic], Characteristic] | None = None, room: Callable[[], int] = lambda: 20,
         now: Callable[[], datetime] = datetime.now,
     ) -> None:
         self.cuff = cuff
         self.battery = 80
         self._notify, self._indicate, self._when_sent, self._room, self._now = notify, indicate, when_sent, room, now
+        self._when_unconfirmed, self._pause = when_unconfirmed, pause
         self._records, self._crc = records, crc
         self._sending: asyncio.Task | None = None
+        self._subscribed = False
+        self._sent: list[Reading] = []  # on this link
         guarded = secure or (lambda characteristic: characteristic)
         self.measurement = guarded(Characteristic(UUID.from_16_bits(0x2A35), PROPERTIES.INDICATE, Attribute.Permissions(0), b""))
         self.intermediate = Characteristic(UUID.from_16_bits(0x2A36), PROPERTIES.NOTIFY, Attribute.Permissions(0), b"")
         pressure = [self.measurement, self.intermediate, readable(0x2A49, lambda: struct.pack("<H", 0x3F | 0x40 * crc))]
-        time = Characteristic(
+        clock = Characteristic(
             UUID.from_16_bits(0x2A08 if time_in == "date-time" else 0x2A2B), PROPERTIES.READ | PROPERTIES.WRITE, Characteristic.READABLE | Characteristic.WRITEABLE,
             CharacteristicValue(read=lambda _bearer: self._time(time_in), write=self._write_time),
         )
         if time_in == "date-time":
-            pressure.append(time)
+            pressure.append(clock)
         self.record = Characteristic(UUID.from_16_bits(0x2B36), PROPERTIES.NOTIFY, Attribute.Permissions(0), b"")
         self.access = Characteristic(
             UUID.from_16_bits(0x2A52), PROPERTIES.WRITE | PROPERTIES.INDICATE, Characteristic.WRITEABLE, CharacteristicValue(write=self._access)
@@ -69,14 +78,21 @@ class CuffServices:
             Service(UUID.from_16_bits(0x1810), pressure),
         ]
         if time_in == "current-time":
-            self.services.insert(2, Service(UUID.from_16_bits(0x1805), [time]))
+            self.services.insert(2, Service(UUID.from_16_bits(0x1805), [clock]))
 
     def subscribed(self, characteristic: Characteristic, value: int) -> None:
         """A Client Characteristic Configuration was written."""
-        if characteristic is self.measurement and value & 2 and self._sending is None and not self._records:
+        if characteristic is self.measurement and not self._records:
+            self._subscribed = bool(value & 2)
+            self.send()
+
+    def send(self) -> None:
+        """Sends what this link has not had, to one who subscribed."""
+        if self._subscribed and self._sending is None:
             self._sending = asyncio.get_running_loop().create_task(self._send())
 
     def link_ended(self) -> None:
+        self._subscribed, self._sent = False, []
         if self._sending is not None:
             self._sending.cancel()
             self._sending = None
@@ -87,17 +103,29 @@ class CuffServices:
             await self._notify(self.intermediate, struct.pack("<BHHH", 0, pressure, 0x07FF, 0x07FF))
 
     async def _send(self) -> None:
-        for reading in self.cuff.pending():
-            await self._indicate(self.measurement, reading.measurement())
-            self.cuff.was_confirmed(reading)
-        if self._when_sent is not None:
-            await self._when_sent()
+        try:
+            while reading := next((each for each in self.cuff.pending() if all(each is not sent for sent in self._sent)), None):
+                self._sent.append(reading)
+                self.cuff.was_sent(reading, boottime_ns())
+                await self._indicate(self.measurement, self.cuff.measurement(reading))
+                self.cuff.was_confirmed(reading, boottime_ns())
+                await asyncio.sleep(self._pause)
+            if self._when_sent is not None:
+                await self._when_sent()
+        except TimeoutError:
+            if self._when_unconfirmed is not None:
+                await self._when_unconfirmed()
+        except ConnectionError:
+            pass  # it keeps what was not confirmed
+        finally:
+            if self._sending is asyncio.current_task():
+                self._sending = None
 
     def _time(self, time_in: str) -> bytes:
-        time = self.cuff.time(self._now())
+        shown = self.cuff.time(self._now())
         if time_in == "date-time":
-            return date_time(time)
-        return date_time(time) + (bytes(3) if time is None else bytes([time.isoweekday(), time.microsecond * 256 // 1_000_000, 0]))
+            return date_time(shown)
+        return date_time(shown) + (bytes(3) if shown is None else bytes([shown.isoweekday(), shown.microsecond * 256 // 1_000_000, 0]))
 
     def _write_time(self, _bearer, value: bytes) -> None:
         error = self.cuff.write_time(bytes(value), self._now())
@@ -122,7 +150,7 @@ class CuffServices:
             return await self._indicate(self.access, bytes([6, 0, request[0], 2]))
         for sequence, reading in numbered:
             enhanced = sequence % 2 == 1
-            value = reading.enhanced() if enhanced else reading.measurement()
+            value = reading.enhanced() if enhanced else self.cuff.measurement(reading)
             for segment in segments(sequence, 0x2B34 if enhanced else 0x2A35, value, self._room(), self._crc):
                 await self._notify(self.record, segment)
         await self._indicate(self.access, bytes([6, 0, 1, 1 if numbered else 6]))

@@ -11,7 +11,8 @@
   collars      serial=SN-1  backlog=N  interval-ms=N  heartbeat-ms=5000  secure=yes|no  identity-in=scan-response|advertisement
                clock-set=yes|no  poses-as=SERIAL  seed=N  capacity=N  first=N  rate=N windows a second (0: as fast as it can)
   cuffs        serial=BP-1  readings=N  order=oldest|newest  deletes=yes|no  drops=yes|no  takes=sets|refuses|keeps  behind=SECONDS
-               time-in=current-time|date-time  secure=yes|no  quiet=yes|no  records=yes|no
+               time-in=current-time|date-time  secure=yes|no  quiet=yes|no  records=yes|no  user=N (0: not said)  bond-first=yes|no  clockless=yes|no
+               pause-ms=N between readings  model=NAME  big-endian=yes|no pulse and status  memory=FILE: where its books outlive it
   bp2          serial=BP-1  readings=N  keeps-list=yes|no  single-file=yes|no  behind=SECONDS
   peripherals  name=NAME  bondable=yes|no
 
@@ -28,7 +29,8 @@ Requests with the member "device" (a serial number, a peripheral's name) go to t
                {"do":"silence"} no heartbeat on this link   {"do":"mute","count":N} answers that do not come   {"do":"busy","count":N}
                {"do":"rate","windows-per-second":N}   {"do":"format"}   {"do":"flash-error","sequence":S,"times":N}   {"do":"disturb","sequence":S,"times":N}
                {"do":"battery","percent":P}   {"do":"battery-change","address":"C0:.."}   {"do":"identity","hex":".."} in the advertisement
-  cuffs, bp2   {"query":"books"}   cuffs: {"do":"measure","systolic":S,"diastolic":D} ("user")
+  cuffs, bp2   {"query":"books"}   {"do":"measure"} ("ago" seconds, "user"; cuffs: "status", "failed")
+  cuffs        {"do":"deaf","count":N} confirmations that it does not hear: its link is cut
   peripherals  {"do":"battery","percent":P}
 Without it they are the controller's: {"query":"controller"}   {"query":"devices"} their names   {"do":"unplug"}   {"do":"plug"} ("address")   {"do":"hang"} no word any more   {"do":"unhang"}
 """

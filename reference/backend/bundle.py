@@ -36,6 +36,7 @@ class ReadingsRequest:
     owner: str
     key: str
     digest: bytes
+    body: bytes
     creates: tuple[Create, ...]
 
 
@@ -64,7 +65,7 @@ def parse(headers: submission.Headers, body: bytes) -> ReadingsRequest:
         for reference in references(create.resource):
             if reference.startswith("urn:uuid:") and reference not in known:
                 raise Refusal(400, "reference", f"Bundle.entry[{place}]", f"{reference} is no fullUrl of this Bundle")
-    return ReadingsRequest(owner, key, digest, creates)
+    return ReadingsRequest(owner, key, digest, body, creates)
 
 
 def encode(value: Any) -> str:

@@ -13,6 +13,7 @@ Each line that comes in is answered by one line with ``"ok"``; lines with ``"eve
 ``{"query": "windows", "device", "log", "from", "count"}``     what is held of a range
 ``{"query": "gaps", "device", "log"}``                         the gaps reported of a log
 ``{"query": "readings", "owner": key}``                        the FHIR resources held, of one owner or of all
+``{"query": "bundles", "after": number}``                      the Bundles accepted after that number (0), as they came
 ``{"query": "requests", "after": number}``                     requests seen after that number (0)
 ``{"query": "audit"}``                                         windows that came under more than one owner
 ``{"query": "faults"}``                                        the rules in force
@@ -155,6 +156,8 @@ class Commands:
                 return {"windows": self._store.windows(str(command["device"]), int(command["log"]), first, count)}
             case "gaps":
                 return {"gaps": self._store.gaps(str(command["device"]), int(command["log"]))}
+            case "bundles":
+                return {"bundles": self._store.readings.bundles(int(command.get("after", 0)))}
             case "readings":
                 return {"readings": self._store.readings.readings(command.get("owner"))}
             case "requests":

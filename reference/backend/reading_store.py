@@ -23,7 +23,7 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS bundles (
     id INTEGER PRIMARY KEY,
     owner TEXT NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL,
-    response BLOB NOT NULL,
+    body BLOB NOT NULL, response BLOB NOT NULL,
     replays INTEGER NOT NULL DEFAULT 0,
     durable_at INTEGER,
     UNIQUE (owner, key)
@@ -92,8 +92,8 @@ class ReadingStore:
         self._db.execute("UPDATE bundles SET durable_at = ? WHERE durable_at IS NULL", (boottime_ns(),))
 
     def _insert(self, request: ReadingsRequest) -> tuple[int, bytes]:
-        identity = self._db.execute("INSERT INTO bundles (owner, key, digest, response) VALUES (?,?,?,x'') RETURNING id",
-                                    (request.owner, request.key, request.digest)).fetchone()[0]
+        identity = self._db.execute("INSERT INTO bundles (owner, key, digest, body, response) VALUES (?,?,?,?,x'') RETURNING id",
+                                    (request.owner, request.key, request.digest, request.body)).fetchone()[0]
         places: dict[str, str] = {}
         statuses: list[str] = []
         fresh: list[tuple[int, Create]] = []
@@ -129,6 +129,12 @@ class ReadingStore:
                 "SELECT r.type, r.identifier, b.owner, r.json, b.durable_at FROM resources r JOIN bundles b ON b.id = r.bundle"
                 " WHERE ?1 IS NULL OR b.owner = ?1 ORDER BY r.id", (owner,)).fetchall()
         return [dict(zip(("type", "identifier", "owner", "json", "durable_at_ns"), row)) for row in rows]
+
+    def bundles(self, after: int = 0) -> list[dict[str, Any]]:
+        """The Bundles accepted after this number, as they came, in their order."""
+        with self._lock:
+            rows = self._db.execute("SELECT id, owner, key, replays, durable_at, CAST(body AS TEXT) FROM bundles WHERE id > ? ORDER BY id", (after,)).fetchall()
+        return [dict(zip(("number", "owner", "key", "replays", "durable_at_ns", "body"), row)) for row in rows]
 
     def books(self) -> dict[str, int]:
         """Counts: Bundles accepted, repeated ones, resources held."""

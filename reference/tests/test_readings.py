@@ -86,6 +86,15 @@ class Readings(BackendCase):
         self.assertEqual(stored[self.name + "-149546"]["derivedFrom"], [{"reference": f"Observation/{stored[self.name]['id']}"}])
         self.assertTrue(all(each["durable_at_ns"] > 0 for each in self.kept()))
 
+    def test_a_bundle_is_kept_as_it_came_and_once(self):
+        before = max((each["number"] for each in self.backend.control(query="bundles")["bundles"]), default=0)
+        request = bundle_request(observation(self.name), key=self.name)
+        self.send(request)
+        self.send(request)
+        self.assertEqual(self.send(bundle_request(observation(self.name), body=b"{}")).status, 400)
+        [kept] = self.backend.control(query="bundles", after=before)["bundles"]
+        self.assertEqual((kept["body"].encode(), kept["owner"], kept["key"], kept["replays"]), (request.body, "anna", self.name, 1))
+
     def test_a_resource_that_is_there_is_left_as_it_is(self):
         self.send(bundle_request(observation(self.name, value="1")))
         reply = self.send(bundle_request(observation(self.name, value="2"), observation(self.name + "-b")))

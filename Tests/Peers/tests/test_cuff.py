@@ -1,8 +1,9 @@
 """The Python cuffs against the documents they were written from, without a radio."""
 
+import json
 import struct
 import unittest
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import bp2
 from cuff import Cuff, Reading, crc_e2e, segments, sfloat
@@ -36,6 +37,38 @@ class Measurements(unittest.TestCase):
             it.fill(3, NOW)
             it.was_confirmed(it.pending()[0])
             self.assertEqual((len(it.readings), len(it.confirmed)), (left, 1))
+            self.assertTrue(it.has_news)
+
+    def test_a_cuff_has_news_until_all_was_confirmed(self):
+        it = Cuff("BP-1", deletes=False)
+        self.assertFalse(it.has_news)
+        it.fill(2, NOW)
+        for reading in it.pending():
+            self.assertTrue(it.has_news)
+            it.was_sent(reading)
+            it.was_confirmed(reading)
+        self.assertFalse(it.has_news)
+        self.assertEqual(len(it.pending()), 2)
+
+    def test_the_books_of_a_cuff_outlive_it(self):
+        it = Cuff("BP-1", clock=-7200)
+        it.fill(3, NOW, user=2)
+        it.measure(NOW, failed=True, status=1)
+        it.was_sent(it.pending()[0], 7)
+        it.was_confirmed(it.pending()[0], 8)
+        again = Cuff("BP-1")
+        again.restore(json.loads(json.dumps(it.books())))
+        self.assertEqual(again.books(), it.books())
+        first, last = it.books()["readings"][0], it.books()["readings"][-1]
+        self.assertEqual((first["held"], first["sent"], first["confirmed"], first["user"]), (False, [7], [8], 2))
+        self.assertEqual((first["taken"], first["time"]), ("2024-06-15T15:17:27", "2024-06-15T13:17:27"))
+        self.assertEqual((last["held"], last["systolic"], last["pulse"], last["status"]), (True, None, None, 1))
+        self.assertEqual(again.pending(), it.pending())
+
+    def test_a_maker_s_high_octets_come_first_in_pulse_and_status_alone(self):
+        reading = Reading(120, 80, 93, 72, status=4)
+        self.assertEqual(reading.measurement().hex(), "14780050005d0048000400")
+        self.assertEqual(reading.measurement(big_endian=True).hex(), "14780050005d0000480004")
 
     def test_the_clock_takes_a_time_refuses_it_or_keeps_its_own(self):
         for takes, error, clock in (("sets", None, 0), ("refuses", 0x80, -3600), ("keeps", None, -3600)):
@@ -53,6 +86,7 @@ class Family(unittest.TestCase):
     def test_a_file_is_opened_read_in_parts_and_closed(self):
         it = bp2.BP2("2523C00001", part=20)
         it.fill(3, NOW)
+        it.link_began()
         name = next(name for name, octets in it.files.items() if len(octets) == 38)
 
         def ask(command: int, payload: bytes = b"") -> bytes:
@@ -69,10 +103,35 @@ class Family(unittest.TestCase):
     def test_a_second_file_is_refused_where_one_is_allowed_and_a_busy_cuff_is_silent(self):
         it = bp2.BP2("2523C00001", keeps_list=True, single_file=True)
         it.fill(2, NOW)
+        it.link_began()
         request = bp2.frame(bp2.START, 0, 1, b"bp2nibp.list".ljust(20, b"\0"))
         self.assertEqual([it.written(request, NOW)[0][3] for _ in range(2)], [1, 0xE1])
         it.activity = bp2.MEASURING
         self.assertEqual(it.written(request, NOW), [])
+
+    def test_a_full_ring_takes_the_place_of_the_oldest(self):
+        for keeps_list in (False, True):
+            it = bp2.BP2("2523C00001", keeps_list=keeps_list)
+            it.fill(bp2.RING, NOW)
+            it.measure(NOW + timedelta(minutes=1))
+            readings = it.books()["readings"]
+            self.assertEqual(len(readings), bp2.RING + 1)
+            gone = [each["taken"] for each in readings if not each["held"]]
+            self.assertEqual(gone, [(NOW - timedelta(hours=bp2.RING - 1)).isoformat()])
+            self.assertEqual(len({(each["systolic"], each["diastolic"]) for each in readings}), len(readings))
+
+    def test_it_tells_what_was_asked_of_it_on_each_link(self):
+        it = bp2.BP2("2523C00001")
+        it.fill(1, NOW)
+        name = next(iter(it.files)).encode()
+        for _ in range(2):
+            it.link_began()
+            for command, payload in ((bp2.START, name.ljust(20, b"\0")), (bp2.DATA, bytes(4)), (bp2.END, b"")):
+                it.written(bp2.frame(command, 0, 1, payload), NOW)
+        it.written(bytes(8), NOW)
+        first, second = it.books()["links_seen"]
+        self.assertEqual(first, {"commands": [bp2.START, bp2.DATA, bp2.END], "opened": [name.decode()], "read": [name.decode()], "nonsense": 0})
+        self.assertEqual(second["nonsense"], 1)
 
     def test_files_and_records_have_their_lengths(self):
         self.assertEqual(len(bp2.reading_file(NOW, 120, 80, 93, 60)), 38)
