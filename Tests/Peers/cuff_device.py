@@ -37,7 +37,7 @@ class CuffDevice(Peer):
     bond_first    whether the link is ended when anything but the MTU is asked for before it is encrypted
     quiet         whether it advertises only while it has something that was not confirmed, as most do
     pause_ms      between a confirmation and the next reading
-    model         the name that it advertises
+    model         the name that it advertises, and calls itself
     big_endian    whether pulse and status have their high octet first
     memory        a file in which its books outlive it
     """
@@ -48,7 +48,7 @@ class CuffDevice(Peer):
         bond_first: bool = False, quiet: bool = True, records: bool = False, pause_ms: int = 0, model: str = "Example BP", big_endian: bool = False,
         memory: str = "", **peer,
     ) -> None:
-        super().__init__(air, serial, address, emit, bondable=secure, **peer)
+        super().__init__(air, serial, address, emit, bondable=secure, calls_itself=model, **peer)
         self.cuff = Cuff(serial, order, deletes, None if clockless else -behind, "refuses" if clockless else takes, big_endian=big_endian)
         self.memory = Path(memory) if memory else None
         if self.memory is not None and self.memory.exists():

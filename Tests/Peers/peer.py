@@ -67,6 +67,7 @@ class Peer:
         privacy: bool = False,
         absent: bool = False,
         keys: str = "",
+        calls_itself: str = "",
     ) -> None:
         self.air = air
         self.name = name
@@ -83,7 +84,7 @@ class Peer:
         self.device = Device(
             host=Host(self.controller, AsyncPipeSink(self.controller)),
             config=DeviceConfiguration(
-                name=name,
+                name=calls_itself or name,
                 address=hci.Address(address),
                 irk=secrets.token_bytes(16),
                 le_privacy_enabled=privacy,

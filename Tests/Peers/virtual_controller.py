@@ -7,7 +7,7 @@
 @FILE holds arguments, one a line. Keys, with "-" or "_":
   both         address=C0:...  mtu=23..517  advertise-ms=1000  io=none|display|keyboard  passkey=N
                privacy=yes|no: at a resolvable private address, "address" is what it resolves to
-               absent=yes|no: from the start, until "present"  keys=FILE: where its bonds outlive it
+               absent=yes|no: from the start, until "present"  keys=FILE: where its bonds outlive it  calls-itself=NAME: its Device Name
   collars      serial=SN-1  backlog=N  interval-ms=N  heartbeat-ms=5000  secure=yes|no  identity-in=scan-response|advertisement
                clock-set=yes|no  poses-as=SERIAL  seed=N  capacity=N  first=N  rate=N windows a second (0: as fast as it can)
   cuffs        serial=BP-1  readings=N  order=oldest|newest  deletes=yes|no  drops=yes|no  takes=sets|refuses|keeps  behind=SECONDS

@@ -1,7 +1,7 @@
 """The whole hub in the guest, for jobs: the reference backend over TLS, the real daemon over the kernel's Bluetooth, its queue on a real disk, and the
 books of both ends.
 
-`Household` runs it, `Account` compares the books, `until` waits. The parts that know nothing of Bluetooth are those of tools/demo.
+`Household` runs it, `Account` and `ReadingAccount` compare the books, `until` waits. The parts that know nothing of Bluetooth are those of tools/demo.
 """
 
 import sys
@@ -16,7 +16,9 @@ for _folder in (CHECKOUT / "tools", CHECKOUT / "reference", CHECKOUT / "Tests" /
 
 from .account import Account  # noqa: E402 (after the folders it imports from are known)
 from .case import Scene  # noqa: E402
-from .house import Collar, Household  # noqa: E402
+from .devices import Collar, Cuff  # noqa: E402
+from .house import Household  # noqa: E402
+from .readings import Reading, ReadingAccount  # noqa: E402
 from .waiting import Patience, until  # noqa: E402
 
-__all__ = ["CHECKOUT", "Account", "Collar", "Household", "Patience", "Scene", "until"]
+__all__ = ["CHECKOUT", "Account", "Collar", "Cuff", "Household", "Patience", "Reading", "ReadingAccount", "Scene", "until"]

@@ -8,7 +8,8 @@ import unittest
 from bluetooth_sockets import Management
 from peers_control import Peers
 
-from .house import Collar, Household
+from .devices import Collar, Cuff
+from .house import Household
 
 
 class Scene(unittest.TestCase):
@@ -16,11 +17,11 @@ class Scene(unittest.TestCase):
 
     house: Household | None = None
 
-    def keep_house(self, *collars: Collar, batch_age: str = "2s", queue: str = "") -> Household:
+    def keep_house(self, *devices: Collar | Cuff, batch_age: str = "2s", queue: str = "") -> Household:
         """A household for this test, its daemon not started. Whoever else is there must not be linked by it. See `Household` for `queue`."""
-        self.house = Household(self.id().rsplit(".", 1)[-1], list(collars), batch_age=batch_age, queue=queue)
+        self.house = Household(self.id().rsplit(".", 1)[-1], list(devices), batch_age=batch_age, queue=queue)
         self.addCleanup(self._leave, self.house)
-        configured = {collar.serial for collar in collars}
+        configured = {device.serial for device in devices}
         peers = self.house.peers
         self.strangers = {name: peers.ask(name, query="state")["links"] for name in peers.ask(query="devices")["devices"] if name not in configured}
         return self.house
@@ -38,7 +39,7 @@ class Scene(unittest.TestCase):
             if house.daemon.is_running():
                 house.stop()
         finally:
-            names = [collar.serial for collar in house.collars]
+            names = [device.serial for device in house.devices]
             house.close()
             self._clear_the_air(names)
 

@@ -16,32 +16,15 @@ from demo.processes import Program
 from peers_control import Peers
 
 from .account import Account
+from .devices import Collar, Cuff
+from .readings import Reading, ReadingAccount, Whose
 from .waiting import until
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 DISK = Path("/run/disk")
 AUTHORITY = Path("/run/authority")
 EXCHANGE = Path("/run/exchange")
-OWNERS = {"anna": "a-long-random-token", "bert": "another-long-random-token", "carl": "a-third-long-random-token"}
-
-
-@dataclass(frozen=True)
-class Collar:
-    """A collar as the daemon's configuration has it; `more` are further lines of its table."""
-
-    serial: str
-    owner: str = "anna"
-    address: str | None = None
-    more: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return self.serial.lower()
-
-    def table(self) -> str:
-        address = [] if self.address is None else [f'address = "{self.address}"']
-        lines = ["[[collar]]", f'name = "{self.name}"', f'serial = "{self.serial}"', f'owner = "{self.owner}"', *address, *self.more]
-        return "\n".join(lines)
+OWNERS = {"anna": "a-long-random-token", "bert": "another-long-random-token", "carl": "a-third-long-random-token", "dora": "a-fourth-long-random-token"}
 
 
 @dataclass
@@ -50,7 +33,7 @@ class Household:
     `queue` names the folder of one that is there already."""
 
     name: str
-    collars: list[Collar]
+    devices: list[Collar | Cuff]
     batch_age: str = "2s"
     queue: str = ""
     backend_program: Program = field(init=False)
@@ -70,7 +53,7 @@ class Household:
         self.configuration = self.logs / "gateway.toml"
         self.peers = Peers()
         self._start_backend()
-        self.configure(self.collars)
+        self.configure(self.devices)
         gateway = os.environ["HUB_TEST_GATEWAY"]
         self.gateway = gateway
         self.daemon = Program("gateway", [gateway, "run", "--config", str(self.configuration)], self.logs)
@@ -91,17 +74,25 @@ class Household:
         self.port = json.loads(line)["port"]
         self.backend = Backend(control)
 
-    def configure(self, collars: list[Collar]) -> None:
-        """Writes the daemon's configuration; a daemon that runs reads it when it is started anew."""
-        self.collars = collars
+    @property
+    def collars(self) -> list[Collar]:
+        return [device for device in self.devices if isinstance(device, Collar)]
+
+    @property
+    def cuffs(self) -> list[Cuff]:
+        return [device for device in self.devices if isinstance(device, Cuff)]
+
+    def configure(self, devices: list[Collar | Cuff], *more_owners: str) -> None:
+        """Writes the daemon's configuration; a daemon that runs reads it when it is started anew. Owners are those of the devices, and `more_owners`."""
+        self.devices = devices
         owners = []
-        for owner in sorted({collar.owner for collar in collars}):
+        for owner in sorted(set(more_owners).union(*(device.owners for device in devices))):
             token = self.logs / f"{owner}.token"
             token.touch(mode=0o600)
             token.write_text(OWNERS[owner] + "\n")
-            owners.append(f'[[owner]]\nkey = "{owner}"\ntoken_file = "{token}"')
+            owners.append(f'[[owner]]\nkey = "{owner}"\ntoken_file = "{token}"\npatient = "Patient/{owner}"')
         self.configuration.touch(mode=0o600)
-        self.configuration.write_text("\n".join(['indicators = "none"', *owners, *(collar.table() for collar in collars), f"""
+        self.configuration.write_text("\n".join(['indicators = "none"', *owners, *(device.table() for device in devices), f"""
 [uplink]
 base = "https://127.0.0.1:{self.port}"
 ca_file = "{AUTHORITY}/ca.pem"
@@ -215,8 +206,42 @@ level = "debug"
             raise AssertionError("\n".join(faults))
         return accounts
 
+    # The cuffs
+
+    def cuff(self, serial: str) -> dict[str, Any]:
+        """What `gateway status` says of a cuff."""
+        status = self.status()
+        if status is None:
+            raise AssertionError(f"the daemon does not answer: {self.last_words()}")
+        return next(each for each in status["cuffs"] if each["serial"] == serial)
+
+    def measured(self, *serials: str) -> list[Reading]:
+        """All that these cuffs (all, when none is named) ever measured."""
+        return [Reading.of(serial, number, row) for serial in serials or [cuff.serial for cuff in self.cuffs] for number, row in enumerate(self.books(serial)["readings"])]
+
+    def readings(self, whose: Whose | None = None) -> ReadingAccount:
+        """The books of all cuffs against the backend's. Without `whose` a reading is whose the configuration says,."""
+        cuffs = {cuff.serial: cuff for cuff in self.cuffs}
+        resources = self.backend.lines.ask(query="readings")["readings"]
+        bundles = self.backend.lines.ask(query="bundles")["bundles"]
+        return ReadingAccount.of(self.measured(), resources, bundles, whose or (lambda reading: cuffs[reading.serial].owner_of(reading.user)))
+
+    def await_readings(self, whose: Whose | None = None, seconds: float = 60) -> ReadingAccount:
+        """Until every reading is where it belongs and no cuff holds what was not confirmed; then the account must be whole."""
+
+        def settled() -> ReadingAccount | None:
+            account = self.readings(whose)
+            return account if not account.missing and all(each.confirmed for each in account.measured if each.sent) else None
+
+        account = until(settled, seconds, lambda: "\n".join([*self.readings(whose).faults, self.last_words()]), 0.25)
+        account.assert_whole()
+        return account
+
     def close(self) -> None:
-        """Ends what runs; the daemon's log goes to whoever booted the guest."""
+        """Ends what runs; the daemon's log and the Bundles that the backend took go to whoever booted the guest."""
+        if self.backend_program.is_running():
+            for bundle in self.backend.lines.ask(query="bundles")["bundles"]:
+                (EXCHANGE / f"{self.name}.{bundle['number']:03}.bundle.json").write_text(bundle["body"])
         self.daemon.terminate(6)
         self.backend_program.terminate(5)
         self.peers.close()

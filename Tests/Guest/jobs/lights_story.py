@@ -17,41 +17,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lights import LEDS  # noqa: E402
 from lights_case import TOKEN, Lights  # noqa: E402 (finds the demo's parts too)
+from slow_disk import DISK, SlowDisk  # noqa: E402
 
 from demo.lines import Lines  # noqa: E402
 
 THREE = 'status = { line = "status" }\nradio = { line = "radio" }\nuplink = { line = "uplink" }'
-DISK = Path("/run/disk")
-
-
-def dmsetup(*arguments: str) -> None:
-    subprocess.run(["dmsetup", *arguments], check=True, capture_output=True)
-
-
-class SlowDisk:
-    """/dev/ubda with syncs that take as long as they are told to; reads and writes are as fast as ever."""
-
-    def __init__(self):
-        sectors = Path("/sys/class/block/ubda/size").read_text().strip()
-        self.table = f"0 {sectors} delay /dev/ubda 0 0 /dev/ubda 0 0 /dev/ubda 0 "
-        dmsetup("create", "slow", "--table", self.table + "0")
-        DISK.mkdir(exist_ok=True)
-        subprocess.run(["mount", "/dev/mapper/slow", DISK], check=True)
-
-    def sync_takes(self, seconds: float) -> None:
-        dmsetup("load", "slow", "--table", self.table + str(int(seconds * 1000)))
-        dmsetup("suspend", "--noflush", "--nolockfs", "slow")
-        dmsetup("resume", "slow")
-
-    @staticmethod
-    def sync() -> float:
-        """How long one takes."""
-        with open(DISK / "probe", "wb") as file:
-            file.write(os.urandom(64))
-            file.flush()
-            begun = time.monotonic()
-            os.fsync(file.fileno())
-            return time.monotonic() - begun
 
 
 class Story(Lights):

@@ -23,6 +23,7 @@ CHECKOUT = GUEST.parents[1]
 JOBS = GUEST / "jobs"
 BUILT = [os.environ.get("HUB_TEST_GATEWAY"), CHECKOUT / ".build/release/gateway", CHECKOUT / ".build/debug/gateway"]
 GATEWAY = next((path for path in BUILT if path and Path(path).exists()), None)
+PYTHON = os.environ.get("HUB_TEST_PYTHON") or CHECKOUT / ".cache/peers/bin/python"
 SEED = os.environ.get("HUB_TEST_SEED") or str(random.SystemRandom().randrange(1_000_000))
 
 
@@ -52,6 +53,20 @@ class Play:
             text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         self.status = done.returncode
         self.words += done.stdout
+
+    def judge_bundles(self) -> None:
+        """Every Bundle that the backend took, by a validator of FHIR and the rules for personal health devices."""
+        if self.status:
+            return
+        bundles = sorted(self.exchange.glob("*.bundle.json"))
+        done = subprocess.run([PYTHON, CHECKOUT / "Tests/Peers/fhir_rules.py", *bundles], text=True, capture_output=True, stdin=subprocess.DEVNULL)
+        judgements = [json.loads(line)["problems"] for line in done.stdout.splitlines()]
+        faults = [f"{bundle.name}: {problem}" for bundle, problems in zip(bundles, judgements) for problem in problems]
+        if done.returncode or faults or not bundles or len(judgements) != len(bundles):
+            self.status = 1
+            self.words += "\n".join([f"{len(bundles)} Bundles, {len(judgements)} judged", *faults, done.stderr])
+        else:
+            self.words += f"measured: {len(bundles)} Bundles are FHIR R4 and keep the rules of the Personal Health Device guide\n"
 
 
 def pairing(play: Play) -> None:
@@ -91,6 +106,23 @@ def trouble(play: Play) -> None:
     play.boot("system_trouble", limit=570)
 
 
+def cuffs(play: Play) -> None:
+    play.boot("system_cuffs", limit=420)
+    play.judge_bundles()
+
+
+def cuff_trouble(play: Play) -> None:
+    play.boot("system_cuff_trouble", SEED, limit=420)
+    play.judge_bundles()
+
+
+def cuff_power(play: Play) -> None:
+    # The cuffs keep their power: keys and memories are in the exchange.
+    play.boot("system_cuff_power", "before", limit=150, options=("--cut-at", "power cut"))
+    play.boot("system_cuff_power", "after", limit=150)
+    play.judge_bundles()
+
+
 def run(scenes) -> Play:
     """What the daemons and the peers said is kept when the scenes did not pass."""
     play = Play()
@@ -112,9 +144,12 @@ class System(unittest.TestCase):
         "test_a_blocked_radio_a_controller_that_hangs_and_private_addresses_need_nobodys_help": trouble,
         "test_collars_are_found_paired_adopted_and_forgotten_as_the_installer_asks_and_nobody_who_poses_as_one": pairing,
         "test_ten_thousand_windows_come_once_in_order_and_as_fast_as_a_bare_receiver_gets_them_at_either_end_of_the_mtu": stream,
+        "test_cuffs_readings_reach_their_owners_once_whatever_the_habits_of_the_cuff": cuffs,
+        "test_cuffs_lose_and_double_nothing_in_a_full_queue_and_when_the_daemon_is_killed": cuff_trouble,
         "test_links_that_end_in_every_way_lose_nothing_and_strangers_are_not_linked": links,
         "test_a_daemon_that_is_killed_and_a_controller_that_is_pulled_out_lose_nothing": crashes,
         "test_bonds_and_learned_addresses_outlive_a_power_cut": reboot,
+        "test_cuffs_lose_and_double_nothing_when_the_power_is_cut_before_and_after_a_confirmation": cuff_power,
         "test_heartbeats_alone_are_counted_in_wakeups_and_processor_time": rest,
     }
     begun: dict[str, Future] = {}
@@ -153,6 +188,15 @@ class System(unittest.TestCase):
         self.play()
 
     def test_bonds_and_learned_addresses_outlive_a_power_cut(self):
+        self.play()
+
+    def test_cuffs_readings_reach_their_owners_once_whatever_the_habits_of_the_cuff(self):
+        self.play()
+
+    def test_cuffs_lose_and_double_nothing_in_a_full_queue_and_when_the_daemon_is_killed(self):
+        self.play()
+
+    def test_cuffs_lose_and_double_nothing_when_the_power_is_cut_before_and_after_a_confirmation(self):
         self.play()
 
     def test_heartbeats_alone_are_counted_in_wakeups_and_processor_time(self):
