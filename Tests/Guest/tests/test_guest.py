@@ -106,6 +106,9 @@ class Guest(unittest.TestCase):
     def test_the_radio_and_its_peers(self):
         self.assert_passed(self.guest(JOBS / "radio.py", options=["--peers", JOBS / "radio.peers"], limit=180))
 
+    def test_the_radio_and_its_cuffs(self):
+        self.assert_passed(self.guest(JOBS / "radio_cuffs.py", options=["--peers", JOBS / "radio_cuffs.peers"]))
+
     def test_a_bare_receiver_gets_every_window(self):
         done = self.guest(GUEST / "bare_receiver.py", "C0:00:00:00:00:01", "--count", "500", options=["--peers", JOBS / "radio.peers"])
         self.assert_passed(done)
