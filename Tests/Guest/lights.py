@@ -171,6 +171,22 @@ class Eye:
                 count = None
         return counts[-1] if counts else None
 
+    def moments(self, led: str, since: float) -> list[tuple[str, float]]:
+        """What was shown once since then and is over, with when it began: `N flickers` between two dark half seconds, `dark` for two seconds."""
+        runs = [run for run in self.since(led, since) if run.begin > since and run.end]
+        found, count, begin = [], 0, 0.0
+        for before, run, after in zip(runs, runs[1:], runs[2:]):
+            if run.lit and run.length(0) < 0.3:
+                if before.length(0) > 0.4:
+                    count, begin = 0, before.begin
+                count += 1
+                # A flash of a pattern stands before a pause of 2.5 s, which only something that is shown once can cut short.
+                if count > 1 and 0.4 < after.length(0) < 1.6:
+                    found.append((f"{count} flickers", begin))
+            elif not run.lit and 1.8 < run.length(0) < 2.3 and before.length(0) > 0.3 and after.length(0) > 0.3:
+                found.append(("dark", run.begin))
+        return found
+
     def flashes(self, led: str, since: float) -> list[float]:
         """How long each whole flash was."""
         return [run.length(0) for run in self.since(led, since) if run.lit and run.end and run.begin > since]

@@ -71,6 +71,10 @@ class Lights(unittest.TestCase):
         self.backend_port = json.loads(said.read_text())["port"]
         self.backend = Backend(control)
 
+    def devices(self) -> str:
+        """The tables of what is worn."""
+        return f'[[collar]]\nname = "collar"\nserial = "SN-0001"\nowner = "anna"\n{self.device}'
+
     def configure(self, indicators: str, more: str = "") -> None:
         self.config.write_text(f"""
 [indicators]
@@ -78,11 +82,8 @@ class Lights(unittest.TestCase):
 [[owner]]
 key = "anna"
 token_file = "{self.folder}/token"
-[[collar]]
-name = "collar"
-serial = "SN-0001"
-owner = "anna"
-{self.device}
+patient = "Patient/anna"
+{self.devices()}
 [uplink]
 base = "https://127.0.0.1:{self.backend_port}"
 {f'ca_file = "{PLACE}/authority/ca.pem"' if (PLACE / "authority").exists() else ''}

@@ -7,13 +7,49 @@ Needs what `guest` needs, and gateway and simulated-collar, which `swift build` 
 
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 GUEST = Path(__file__).resolve().parents[1]
+if str(GUEST) not in sys.path:
+    sys.path.insert(0, str(GUEST))
+
+from lights import Eye, Run  # noqa: E402
+
 CHECKOUT = GUEST.parents[1]
 JOBS = GUEST / "jobs"
+
+
+class Moments(unittest.TestCase):
+    """What the eye makes of the lengths that it saw: lit and dark in turn, in seconds."""
+
+    def moments(self, *lengths: float) -> list[str]:
+        eye = Eye({})
+        self.addCleanup(eye.close)
+        begin, runs = 1.0, []
+        for number, length in enumerate(lengths):
+            runs.append(Run(number % 2 == 0, begin, begin + length))
+            begin += length
+        eye.runs["radio"] = runs
+        return [kind for kind, _ in eye.moments("radio", 0)]
+
+    def test_flickers_stand_between_dark_half_seconds(self):
+        self.assertEqual(self.moments(3, 0.5, 0.15, 0.2, 0.15, 0.5, 3), ["2 flickers"])
+        self.assertEqual(self.moments(3, 0.5, 0.15, 0.2, 0.15, 1.0, 0.15, 0.2, 0.15, 0.2, 0.15, 0.5, 3), ["2 flickers", "3 flickers"])
+
+    def test_a_pattern_s_flashes_dips_and_blinking_are_no_flickers(self):
+        self.assertEqual(self.moments(3, 0.5, 0.15, 0.2, 0.15, 2.5, 0.15, 0.2, 0.15, 2.5, 3), [])
+        self.assertEqual(self.moments(9.8, 0.2, 9.8, 0.2, 0.8, 0.2, 0.8, 0.2), [])
+        self.assertEqual(self.moments(3, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5), [])
+
+    def test_flickers_on_an_led_that_flashes_are_told_from_its_flashes(self):
+        self.assertEqual(self.moments(3, 0.5, 0.15, 2.5, 0.15, 0.9, 0.15, 0.2, 0.15, 0.2, 0.15, 0.5, 0.15, 2.5, 3), ["3 flickers"])
+
+    def test_two_dark_seconds_are_a_failed_measurement(self):
+        self.assertEqual(self.moments(3, 2.0, 3), ["dark"])
+        self.assertEqual(self.moments(0.15, 2.5, 0.15, 2.5, 3), [])
 
 
 class Lights(unittest.TestCase):
@@ -40,6 +76,9 @@ class Lights(unittest.TestCase):
 
     def test_the_lights_through_what_happens_to_a_hub(self):
         self.play("lights_story.py")
+
+    def test_the_two_moments_of_a_reading_and_a_measurement_that_failed(self):
+        self.play("lights_cuff.py", "--peers", JOBS / "lights_cuff.peers")
 
     def test_the_button_opens_pairing(self):
         self.play("lights_pairing.py", "--peers", JOBS / "lights_pairing.peers")
