@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from household import Collar, Cuff, Scene, until
 
-BP2 = ('model = "Viatom BP2, BP2A, BP2W, LP-BP2W"',)
+BP2 = ('model = "Viatom BP2"',)
 PLACES, OF_COLLARS = 20, 16
 KILLS, LONGEST_LIFE = 10, 4.0
 

@@ -10,7 +10,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from household import Cuff, Scene, until
 
-BP2 = ('model = "Viatom BP2, BP2A, BP2W, LP-BP2W"',)
 # What a cuff of the BP2 family may be sent; everything else could inflate it or erase its memory.
 ALLOWED = {0x06, 0x08, 0x32, 0xE1, 0xE4, 0xEC, 0xC0, 0xF1, 0xF2, 0xF3, 0xF4}
 DAY = 86_400
@@ -113,7 +112,8 @@ class Cuffs(Scene):
 
     def test_the_users_of_a_cuff_are_not_mixed_and_one_whom_nobody_named_is_set_aside(self):
         users = {1: "anna", 2: "bert"}
-        house = self.use(Cuff("SHARED", address="C0:00:00:00:08:04", users=users), Cuff("LIST", address="C0:00:00:00:08:12", users=users, more=BP2))
+        house = self.use(
+            Cuff("SHARED", address="C0:00:00:00:08:04", users=users), Cuff("LIST", address="C0:00:00:00:08:12", users=users, more=('model = "Viatom BP2W"',)))
         for ago, user in ((500, 1), (400, 2), (300, 3), (200, None), (100, 2), (0, 1)):
             self.measure("SHARED", ago=ago, user=user)
         self.await_confirmed("SHARED")
@@ -196,7 +196,7 @@ class Cuffs(Scene):
             self.assertEqual(link["nonsense"], 0)
 
     def test_a_ring_of_files_is_read_once_and_then_only_what_is_new(self):
-        house = self.use(Cuff("RING", "carl", "C0:00:00:00:08:11", more=BP2))
+        house = self.use(Cuff("RING", "carl", "C0:00:00:00:08:11", more=('model = "Viatom BP2"',)))
         account = house.await_readings()
         self.assertEqual(len(account.arrived), 50)
         books = house.books("RING")
