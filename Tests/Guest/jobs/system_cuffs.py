@@ -95,6 +95,17 @@ class Cuffs(Scene):
         self.assertTrue(all(len(each["sent"]) >= 2 for each in books["readings"]), [len(each["sent"]) for each in books["readings"]])
         self.assert_strangers_left_alone()
 
+    def test_a_clock_that_was_set_on_a_link_that_broke_dates_the_readings_of_the_next_link_rightly(self):
+        house = self.keep_house(Cuff("CUT-SHORT", "dora", "C0:00:00:00:08:08"))
+        # The clock is set before the first reading comes. The link ends at that one; all readings still have the old clock's times.
+        house.peers.ask("CUT-SHORT", do="deaf", count=1)
+        house.peers.ask("CUT-SHORT", do="present")
+        house.start()
+        self.await_confirmed("CUT-SHORT")
+        house.await_readings()
+        books = house.books("CUT-SHORT")
+        self.assertEqual((books["unheard"], len(books["time_writes"])), (1, 1))
+
     def test_a_cuff_without_a_clock_gets_the_time_of_the_hub_and_that_is_said(self):
         house = self.use(Cuff("TIMELESS", address="C0:00:00:00:08:03"))
         until(lambda: house.books("TIMELESS")["encrypted"], 30, house.last_words)
