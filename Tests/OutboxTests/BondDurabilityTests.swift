@@ -161,7 +161,8 @@ struct BondMigrationTests {
         try database.persistLog()
         try database.script("""
             DROP TABLE bond; DROP TABLE long_term_key; DROP TABLE signature_key; DROP TABLE attribute_cache; DROP TABLE adopted;
-            DROP TABLE reading; DROP TABLE open_entry; DROP TABLE delivered_reading; PRAGMA user_version = 1;
+            DROP TABLE reading; DROP TABLE open_entry; DROP TABLE delivered_reading; DROP TABLE cuff_assignment; DROP TABLE cuff_file;
+            DELETE FROM meta WHERE name LIKE 'cuff-%'; PRAGMA user_version = 1;
             """)
         database.close()
         return id

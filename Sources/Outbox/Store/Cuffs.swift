@@ -75,12 +75,13 @@ extension Store {
     /// The assignments of a broken file, if they are whole and all of them; a file of before this table has none.
     func wholeCuffAssignments() -> [(device: String, assignment: CuffAssignment)]? {
         guard let version = try? database.number("PRAGMA user_version") else { return nil }
-        if version > 0, version < Schema.cuffBooksVersion { return [] }
+        if version > 0, version < Int64(Schema.cuffBooksVersion) { return [] }
         guard let lost = try? lostCuffAssignments(), !lost, let isWhole = try? cuffAssignmentsAreWhole(), isWhole else { return nil }
         return try? allCuffAssignments()
     }
 
     func take(_ assignments: [(device: String, assignment: CuffAssignment)]) throws(OutboxError) {
+        if assignments.isEmpty { return }
         for (device, assignment) in assignments {
             try database.run(
                 "INSERT INTO cuff_assignment (device, user, owner, since, contacted) VALUES (?1, ?2, ?3, ?4, ?5)", .text(device),

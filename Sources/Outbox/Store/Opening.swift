@@ -142,6 +142,9 @@ struct Opening {
             }
             let store = Store(database, settings: settings, random: random)
             if let what = try store.brokenBooks() { throw OutboxError(.corrupt, "\(files.database): \(what)") }
+            if schema.version >= Schema.cuffBooksVersion, try !store.cuffAssignmentsAreWhole() {
+                throw OutboxError(.corrupt, "\(files.database): the assignments of cuffs do not match their digest")
+            }
             return store
         } catch {
             database.close()

@@ -6,7 +6,7 @@ struct Schema: Sendable {
     /// This release's.
     static let present = Schema(steps: [first, second, third, fourth])
     /// The version that first has books on cuffs.
-    static let cuffBooksVersion: Int64 = 4
+    static let cuffBooksVersion = 4
 
     /// One step a version. A step is never changed once a release had it; a new table is a new step at the end.
     let steps: [String]

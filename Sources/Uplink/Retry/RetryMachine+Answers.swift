@@ -10,11 +10,8 @@ extension RetryMachine {
             return []
         case .unsendable(let error): return quarantine(attempt, error)
         case .unsendableReading(let place, let error, let sent, let names):
-            note(sent, of: attempt)
-            var attempt = attempt
-            attempt.names = names
-            return [failed(attempt, error, willRetry: sent > 1)] + faulty(attempt, place, why: error, sent: sent)
-        case .overLimit(let sent): return overLimit(attempt, sent: sent)
+            return [failed(attempt, error, willRetry: sent > 1)] + faulty(loaded(names, sent, by: attempt), place, why: error)
+        case .overLimit(let sent): return overLimit(loaded([], sent, by: attempt))
         case .tokenUnavailable(let error): return held(attempt, .authorisation, error, now)
         case .storageFailed(let error):
             postpone(attempt, now)
@@ -24,11 +21,7 @@ extension RetryMachine {
 
     private mutating func answered(_ attempt: Attempt, _ answer: Answer, _ now: BootInstant) -> [Action] {
         let error = answer.error ?? DeliveryError(code: "unknown", words: "")
-        var attempt = attempt
-        if let readings = answer.readings {
-            attempt.names = readings.names
-            note(readings.names.count, of: attempt)
-        }
+        let attempt = answer.readings.map { loaded($0.names, $0.names.count, by: attempt) } ?? attempt
         silent = false
         switch answer.meaning {
         case .confirmed(let receipt):
@@ -39,7 +32,7 @@ extension RetryMachine {
         case .readingConflict(let place):
             let ending = endHold()
             let why = DeliveryError(code: Self.conflictCode, words: error.words)
-            return ending + [failed(attempt, error, willRetry: attempt.names.count > 1)] + faulty(attempt, place, why: why, sent: attempt.names.count)
+            return ending + [failed(attempt, error, willRetry: attempt.sent > 1)] + faulty(attempt, place, why: why)
         case .retry(let after, let answered, let beforeRequest):
             silent = !answered
             return retry(attempt, error, after: after, answered: answered, beforeRequest: beforeRequest, now)

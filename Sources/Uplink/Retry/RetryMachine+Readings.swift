@@ -10,9 +10,9 @@ extension RetryMachine {
     /// - Parameters:
     ///   - place: which one; `nil` when nobody says: then the request is divided until one alone is found.
     ///   - why: the reason to set it aside for.
-    mutating func faulty(_ attempt: Attempt, _ place: Int?, why: DeliveryError, sent: Int) -> [Action] {
+    mutating func faulty(_ attempt: Attempt, _ place: Int?, why: DeliveryError) -> [Action] {
         guard let entry = entries[attempt.id] else { return [] }
-        let count = attempt.part?.count ?? sent
+        let count = attempt.part?.count ?? attempt.sent
         let found = place.flatMap { (0..<count).contains($0) ? $0 : nil } ?? (count <= 1 ? 0 : nil)
         if let found, attempt.part == nil || count == 1 {
             let position = (attempt.part?.offset ?? 0) + found
@@ -24,16 +24,18 @@ extension RetryMachine {
     }
 
     /// The entry has more readings than the backend takes at a time: it goes in parts from the beginning.
-    mutating func overLimit(_ attempt: Attempt, sent: Int) -> [Action] {
-        note(sent, of: attempt)
-        guard let entry = entries[attempt.id], let limit = learnedLimit, attempt.part == nil, sent > limit else { return [] }
+    mutating func overLimit(_ attempt: Attempt) -> [Action] {
+        guard let entry = entries[attempt.id], let limit = learnedLimit, attempt.part == nil, attempt.sent > limit else { return [] }
         return record(attempt, [.split(id: attempt.id, into: Self.parts(of: entry, limit: limit))])
     }
 
-    /// An entry may have grown between the queue's last word and the moment when it was loaded and nothing could join it any more.
-    mutating func note(_ sent: Int, of attempt: Attempt) {
-        guard attempt.part == nil else { return }
-        entries.change(attempt.id) { $0.queued.count = sent }
+    /// Notes what was loaded: an entry may have grown between the queue's last word and the moment from which on nothing could join it.
+    mutating func loaded(_ names: [String], _ sent: Int, by attempt: Attempt) -> Attempt {
+        if attempt.part == nil { entries.change(attempt.id) { $0.queued.count = sent } }
+        var attempt = attempt
+        attempt.names = names
+        attempt.sent = sent
+        return attempt
     }
 
     /// What became of readings, once it is on the disk.
@@ -52,8 +54,9 @@ extension RetryMachine {
         if let part {
             entries.settlePart(part, of: id)
         } else {
-            entries.change(id) { $0.queued.count -= 1 }
-            if let rest = entries[id]?.queued.count, rest <= 0 { entries.remove(id) }
+            // Not one less than it has: the queue may have told of it already.
+            entries.change(id) { $0.queued.count = attempt.sent - 1 }
+            if attempt.sent <= 1 { entries.remove(id) }
         }
         let place = position - (attempt.part?.offset ?? 0)
         let name = attempt.names.indices.contains(place) ? attempt.names[place] : nil

@@ -61,6 +61,8 @@ public struct RetryMachine: Sendable {
         var completesEntry = false
         /// The names of the readings that were sent, in order.
         var names: [String] = []
+        /// How many readings were sent.
+        var sent = 0
     }
 
     struct Hold: Sendable {

@@ -13,17 +13,18 @@ extension SetAsideReport {
 
 extension SetAsideReport.Entry {
     fileprivate var json: JSONValue {
-        var members: JSONObject = ["id": .string(id), "owner": .string(owner), "count": .number(count), "received": .integer(received)]
-        members["attempts"] = .number(attempts)
-        members["reason"] = reason.map { .string($0) } ?? .null
-        if isOfReadings {
-            members["readings"] = readings?.json ?? .null
-        } else {
+        var members: JSONObject = ["id": .string(id), "owner": .string(owner)]
+        if !isOfReadings {
             members["device"] = .string(device)
             members["log"] = .number(log)
             members["first"] = .number(first)
-            members["gaps"] = .number(gaps)
         }
+        members["count"] = .number(count)
+        if !isOfReadings { members["gaps"] = .number(gaps) }
+        members["received"] = .integer(received)
+        members["attempts"] = .number(attempts)
+        members["reason"] = reason.map { .string($0) } ?? .null
+        if isOfReadings { members["readings"] = readings?.json ?? .null }
         return .object(members)
     }
 }
@@ -40,8 +41,8 @@ extension SetAsideReport.Readings {
 extension SetAsideReport.Sealed {
     fileprivate var json: JSONValue {
         .object([
-            "owner": .string(owner), "entries": .number(entries), "windows": .number(windows), "readings": .number(readings), "devices": .array(devices.map { .string($0) }),
-            "returning": .bool(returning)
+            "owner": .string(owner), "entries": .number(entries), "windows": .number(windows), "devices": .array(devices.map { .string($0) }),
+            "returning": .bool(returning), "readings": .number(readings)
         ])
     }
 }

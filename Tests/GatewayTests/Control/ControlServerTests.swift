@@ -170,7 +170,7 @@ struct ControlServerTests {
         let bench = try Bench()
         try bench.run {
             let answer = try await bench.ask("{\"command\":\"\\u001b[2J\"}\n")
-            #expect(answer["error"]?["text"] == .string("\"\\u{1b}[2J\" is not a command; known: status, flush, quarantine, release, settle, purge-sealed, discard-evidence, audit, pair, forget, scan, probe"))
+            #expect(answer["error"]?["text"] == .string("\"\\u{1b}[2J\" is not a command; known: status, flush, quarantine, release, give, settle, purge-sealed, discard-evidence, audit, pair, forget, scan, probe"))
         }
     }
 

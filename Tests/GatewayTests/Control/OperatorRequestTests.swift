@@ -110,7 +110,7 @@ struct SetAsideReportTests {
         #expect(report.json.encoded() == """
             {"entries":[{"id":"0123456789abcdef0123456789abcdef","owner":"ann","device":"C-1","log":7,"first":4294967290,"count":128,"gaps":1,\
             "received":1790000000,"attempts":2,"reason":"conflict"}],\
-            "sealed":[{"owner":"cleo","entries":2,"windows":256,"devices":["C-3","C-4"],"returning":false}],\
+            "sealed":[{"owner":"cleo","entries":2,"windows":256,"devices":["C-3","C-4"],"returning":false,"readings":0}],\
             "evidence":[{"number":4,"owner":"ann","device":"C-1","log":7,"sequence":10,"code":"conflict","receipt":"r-1"}],\
             "room":{"entries":20,"sealed":20,"evidence":2560}}
             """)

@@ -53,7 +53,9 @@ final class Bench {
     }
     private final class Wall: Sendable { let time = Mutex(WallTime(seconds: 1_700_000_100, synchronised: true)) }
 
-    init(owners: [String] = ["anna", "ben"], policy: RetryPolicy = RetryPolicy(), random: UInt64 = 0) throws {
+    init(
+        owners: [String] = ["anna", "ben"], patients: [String: String]? = nil, fhirBase: String? = nil, policy: RetryPolicy = RetryPolicy(), random: UInt64 = 0
+    ) throws {
         let loop = loop
         transport = ScriptedTransport(loop: loop)
         var files: [String: String] = [:]
@@ -61,7 +63,8 @@ final class Bench {
         let told = Told(), wall = Wall()
         self.told = told
         self.wall = wall
-        uplink = Uplink(loop: loop, transport: transport, queue: queue, settings: try UplinkSettings(base: "https://backend.example/hub", tokenFiles: files, policy: policy),
+        uplink = Uplink(loop: loop, transport: transport, queue: queue, settings: try UplinkSettings(base: "https://backend.example/hub", fhirBase: fhirBase, tokenFiles: files,
+                        patients: patients ?? Dictionary(uniqueKeysWithValues: owners.map { ($0, "Patient/\($0)") }), policy: policy),
                         wallClock: WallClock { wall.time.withLock { $0 } }, random: FixedRandom(value: random), log: Log(sink: sink, threshold: .debug) { loop.now },
                         onEvent: { event in
                             told.events.withLock { $0.append(event) }
@@ -101,10 +104,15 @@ final class Bench {
     func flush(_ reason: FlushReason = .requested) { perform { await $0.flush(reason) } }
     func advance(_ seconds: Double) { loop.advance(by: .milliseconds(Int64(seconds * 1_000))) }
 
-    func lane(_ owner: String = "anna") throws -> LaneStatus {
+    func lane(_ owner: String = "anna", _ endpoint: Endpoint = .rawWindows) throws -> LaneStatus {
         let lanes = try loop.run { [uplink] in await uplink.lanes }
-        return try #require(lanes.first { $0.owner == owner })
+        return try #require(lanes.first { $0.owner == owner && $0.endpoint == endpoint })
     }
+}
+
+/// An entry of readings; see `MemoryQueue.readings` for what is in it.
+func readings(_ id: String, owner: String = "anna", count: Int = 3, attempts: Int = 0, exhausted: Bool = false) -> QueuedEntry {
+    QueuedEntry(id: id, owner: owner, endpoint: .readings, count: count, attempts: attempts, exhausted: exhausted)
 }
 
 func entry(_ id: String, owner: String = "anna", count: Int = 3, attempts: Int = 0, exhausted: Bool = false) -> QueuedEntry {
