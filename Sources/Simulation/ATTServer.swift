@@ -54,6 +54,9 @@ public struct ATTServer: Sendable {
         if let index = table.index(of: handle) { table.setValue(value, at: index) }
     }
 
+    /// What a characteristic's value is, as a client may have written it.
+    public func value(of handle: UInt16) -> [UInt8]? { table.index(of: handle).map { table.attributes[$0].value } }
+
     /// Serves other attributes from now on, as after an update of the firmware that the link has outlived.
     ///
     /// - Parameter kept: the value handles whose client configurations stay; others begin anew.

@@ -15,6 +15,8 @@ public actor SimulatedCuff {
         public var newestFirst = false
         /// How far the cuff's clock is ahead of the world's, seconds.
         public var clockAhead: Int64 = 0
+        /// Whether its clock can be set.
+        public var takesTime = false
         /// After so many readings the link is lost.
         public var losesLinkAfter: Int?
         /// How long the cuff waits for a confirmation; then it hangs up and keeps the reading (Core, Vol 3, Part F, 3.3.3).
@@ -29,6 +31,8 @@ public actor SimulatedCuff {
         public let number: Int
         public let systolic: Int
         public let user: UInt8
+        /// When it was measured, by the world's clock: local time as seconds since 1970.
+        public let at: Int64
         /// What is sent.
         public let octets: [UInt8]
         /// When it was confirmed first.
@@ -61,6 +65,7 @@ public actor SimulatedCuff {
     private var habits: Habits
     private let table: GATTTable
     private let measurement: UInt16
+    private let clock: UInt16
     private var connection: Connection?
     /// Everything that was measured.
     public private(set) var readings: [Reading] = []
@@ -83,7 +88,8 @@ public actor SimulatedCuff {
         table.addService(BluetoothUUID(0x1810))
         measurement = table.addCharacteristic(BluetoothUUID(0x2A35), .indicate)
         table.addCharacteristic(BluetoothUUID(0x2A49), .read, value: [0, 0])
-        table.addCharacteristic(BluetoothUUID(0x2A08), .read, value: [0, 0, 0, 0, 0, 0, 0])
+        clock = table.addCharacteristic(
+            BluetoothUUID(0x2A08), habits.takesTime ? [.read, .write] : .read, value: [0, 0, 0, 0, 0, 0, 0], write: habits.takesTime ? .open : .denied)
         self.table = table
     }
 
@@ -107,7 +113,7 @@ public actor SimulatedCuff {
             flags |= 0x08
             octets.append(user)
         }
-        readings.append(Reading(number: readings.count, systolic: systolic, user: user, octets: [flags] + octets))
+        readings.append(Reading(number: readings.count, systolic: systolic, user: user, at: localTime() - ago, octets: [flags] + octets))
     }
 
     /// Whether it is switched on: it has something to send, and no link.
@@ -119,13 +125,10 @@ public actor SimulatedCuff {
     public func link(descriptor: consuming Descriptor) throws {
         hangUp()
         links += 1
-        var table = table
-        if let index = table.attributes.firstIndex(where: { $0.type == BluetoothUUID(0x2A08) }) {
-            table.setValue(Self.dateTime(localTime() + habits.clockAhead), at: index)
-        }
+        var server = ATTServer(table: table, preferredMTU: 64, encrypted: true)
+        server.setValue(Self.dateTime(localTime() + habits.clockAhead), of: clock)
         let raw = descriptor.raw
-        connection = Connection(
-            descriptor, server: ATTServer(table: table, preferredMTU: 64, encrypted: true), line: habits.newestFirst ? due.reversed() : due)
+        connection = Connection(descriptor, server: server, line: habits.newestFirst ? due.reversed() : due)
         try loop.watch(raw, for: .readable) { [weak self] _ in self?.assumeIsolated { $0.receive() } }
     }
 
@@ -141,7 +144,10 @@ public actor SimulatedCuff {
         while let connection {
             guard let pdu = try? connection.descriptor.read(upTo: 1_024) else { return }
             guard !pdu.isEmpty else { return hangUp() }
-            for action in connection.server.receive(pdu) {
+            let shown = connection.server.value(of: clock)
+            let actions = connection.server.receive(pdu)
+            if let written = connection.server.value(of: clock), written != shown { setClock(written) }
+            for action in actions {
                 switch action {
                 case .send(let pdu): _ = try? connection.descriptor.send(pdu)
                 case .configured(let handle, let subscribed): if handle == measurement, subscribed { sendNext() }
@@ -150,6 +156,14 @@ public actor SimulatedCuff {
                 }
             }
         }
+    }
+
+    /// The hub wrote a time: the clock goes on from there.
+    private func setClock(_ octets: [UInt8]) {
+        guard octets.count == 7, let time = CivilTime(
+            year: Int(octets[0]) | Int(octets[1]) << 8, month: Int(octets[2]), day: Int(octets[3]), hour: Int(octets[4]), minute: Int(octets[5]), second: Int(octets[6]))
+        else { return }
+        habits.clockAhead = time.secondsSince1970 - localTime()
     }
 
     private func sendNext() {

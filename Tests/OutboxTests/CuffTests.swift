@@ -40,8 +40,9 @@ struct CuffTests {
     func assignments() async throws {
         let directory = Directory()
         var outbox = try await ready(directory)
-        try await outbox.accept([assign("ada"), assign("ada", since: 500), assign("bob", since: 1_000), assign("ada", user: 2)])
-        try await outbox.accept([assign("bob", since: 2_000), assign("ada", user: 2, since: 7), assign("bob", user: .max, since: -5), assign("bob", device: "BP-2")])
+        try await outbox.accept([assign("ada"), assign("ada", since: 500), assign("bob", since: 1_000), assign("bob", since: 2_000)])
+        try await outbox.accept([assign("ada", user: 2)])
+        try await outbox.accept([assign("ada", user: 2, since: 7), assign("bob", user: .max, since: -5), assign("bob", device: "BP-2")])
         var expected = [
             assignment("ada", contacted: true), assignment("bob", since: 1_000, contacted: false), assignment("ada", user: 2, contacted: true),
             assignment("bob", user: .max, since: -5, contacted: false)
@@ -54,6 +55,43 @@ struct CuffTests {
         for index in expected.indices { expected[index].contacted = true }
         #expect(try await outbox.cuff(device).assignments == expected)
         #expect(try await outbox.cuff("BP-2").assignments == [assignment("bob", contacted: true)])
+        await outbox.close()
+    }
+
+    @Test("an owner of the whole cuff comes back after its users had owners, and the other way round: that is a change")
+    func shapes() async throws {
+        let directory = Directory()
+        let outbox = try await ready(directory)
+        try await outbox.accept([assign("ada"), assign("ada", user: 1), assign("bob", user: 2, since: 5)])
+        try await outbox.accept([assign("ada", since: 9), assign("ada", since: 10)])
+        #expect(try await outbox.cuff(device).assignments.last == assignment("ada", since: 9, contacted: false))
+        try await outbox.accept([assign("bob", user: 2, since: 12)])
+        #expect(try await outbox.cuff(device).assignments.last == assignment("bob", user: 2, since: 12, contacted: false))
+        #expect(try await outbox.cuff(device).assignments.count == 5)
+        await outbox.close()
+    }
+
+    @Test("the last setting of a cuff's clock is kept, over restarts, of so many cuffs as there is room for, and one that was altered is none")
+    func clocks() async throws {
+        let directory = Directory()
+        var outbox = try await ready(directory)
+        for setting in [CuffClockSetting(ahead: 7_200, setTo: 10), CuffClockSetting(ahead: -90, setTo: .max)] {
+            try await outbox.accept([.noteCuffClock(device: device, setting)])
+            #expect(try await outbox.cuff(device).clock == setting)
+        }
+        #expect(try await outbox.refusal(.noteCuffClock(device: "a\nb", CuffClockSetting(ahead: 1, setTo: 1))) == .malformed)
+        await outbox.close()
+        outbox = try await Outbox.open(directory)
+        #expect(try await outbox.cuff(device) == CuffBooks(clock: CuffClockSetting(ahead: -90, setTo: .max)))
+        for number in 1..<CuffClockSetting.limit { try await outbox.accept([.noteCuffClock(device: "other-\(number)", CuffClockSetting(ahead: 1, setTo: 1))]) }
+        #expect(try await outbox.cuff(device).clock != nil)
+        try await outbox.accept([.noteCuffClock(device: "one more", CuffClockSetting(ahead: 1, setTo: 1))])
+        #expect(try await outbox.cuff(device).clock == nil)
+        #expect(try await outbox.cuff("other-1").clock != nil)
+        await outbox.close()
+        alter(directory, "UPDATE cuff_clock SET ahead = 2 WHERE device = 'other-1'")
+        outbox = try await Outbox.open(directory)
+        #expect(try await outbox.cuff("other-1").clock == nil)
         await outbox.close()
     }
 

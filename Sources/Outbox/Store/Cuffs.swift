@@ -1,4 +1,4 @@
-/// The books on cuffs: whose their readings are, and which files are read.
+/// The books on cuffs: whose their readings are, how their clocks were, and which files are read.
 ///
 /// The assignments have one digest over all of them, like those of collars, and come over from a broken file if they are whole. The marks do not: a reading whose
 /// entry was lost with the file must be read again, and one that is stored is known by its name.
@@ -8,7 +8,8 @@ extension Store {
         let marks = try database.all("SELECT name, digest, listed FROM cuff_file WHERE device = ?1 ORDER BY id", .text(serial)) { row in
             CuffFileMark(name: row.text(0), digest: row.blob(1), isListed: row.integer(2) != 0)
         }
-        return CuffBooks(assignments: assignments, marks: marks, assignmentsLost: assignments.isEmpty ? try lostCuffAssignments() : false)
+        return CuffBooks(assignments: assignments, marks: marks, assignmentsLost: assignments.isEmpty ? try lostCuffAssignments() : false,
+                         clock: try cuffClock(serial))
     }
 
     // MARK: Assignments
@@ -19,7 +20,9 @@ extension Store {
         }
         guard try isConfigured(owner) else { return .refused(Refusal(.ownerNotConfigured, "\(owner) is not a configured owner")) }
         let standing = try cuffAssignments(device)
-        if standing.last(where: { $0.assignment.user == user })?.assignment.owner == owner { return .done }
+        // The newest one that is about any reading of this user: one of the whole cuff is, and one of any user is about the whole.
+        let newest = standing.last { $0.assignment.user == user || $0.assignment.user == nil || user == nil }?.assignment
+        if newest?.user == user, newest?.owner == owner { return .done }
         if standing.count >= CuffAssignment.limit {
             // The newest one of a user says whose the readings are; without it the next one would look like the first.
             let newest = Dictionary(standing.map { ($0.assignment.user, $0.id) }) { _, later in later }
@@ -92,6 +95,26 @@ extension Store {
 
     func noteLostCuffAssignments() throws(OutboxError) {
         try database.run("UPDATE meta SET value = 1 WHERE name = 'cuff-assignments-lost'")
+    }
+
+    // MARK: Clock
+
+    func noteCuffClock(_ device: String, _ setting: CuffClockSetting) throws(OutboxError) -> ChangeOutcome {
+        if let what = WindowBatch.badText(device, "device", limit: 64) { return .refused(Refusal(.malformed, what)) }
+        try database.run("DELETE FROM cuff_clock WHERE device = ?1", .text(device))
+        try database.run(
+            "INSERT INTO cuff_clock (device, ahead, set_to, digest) VALUES (?1, ?2, ?3, ?4)", .text(device), .integer(setting.ahead), .integer(setting.setTo),
+            .blob(Fingerprint.of(clockOf: device, setting)))
+        try database.run("DELETE FROM cuff_clock WHERE id NOT IN (SELECT id FROM cuff_clock ORDER BY id DESC LIMIT ?1)", .integer(Int64(CuffClockSetting.limit)))
+        return .done
+    }
+
+    private func cuffClock(_ device: String) throws(OutboxError) -> CuffClockSetting? {
+        let found = try database.first("SELECT ahead, set_to, digest FROM cuff_clock WHERE device = ?1", .text(device)) { row in
+            (setting: CuffClockSetting(ahead: row.integer(0), setTo: row.integer(1)), digest: row.blob(2))
+        }
+        guard let found, found.digest == Fingerprint.of(clockOf: device, found.setting) else { return nil }
+        return found.setting
     }
 
     // MARK: Files

@@ -88,6 +88,15 @@ enum Fingerprint {
         return SHA256.digest(encoder.bytes)
     }
 
+    /// The digest over the last setting of a cuff's clock.
+    static func of(clockOf device: String, _ setting: CuffClockSetting) -> [UInt8] {
+        var encoder = Encoder()
+        encoder.add(device)
+        encoder.add(UInt64(bitPattern: setting.ahead))
+        encoder.add(UInt64(bitPattern: setting.setTo))
+        return SHA256.digest(encoder.bytes)
+    }
+
     /// The digest over the books on one line. A flipped byte in them would clear what was never delivered, or never read what was not stored.
     static func of(line device: String, log: UInt32, numbers: [UInt64], settled: RangeSet) -> [UInt8] {
         var encoder = Encoder()

@@ -130,6 +130,9 @@ struct Schema: Sendable {
             id INTEGER PRIMARY KEY AUTOINCREMENT, device TEXT NOT NULL, name TEXT NOT NULL, digest BLOB NOT NULL,
             listed INTEGER NOT NULL CHECK (listed IN (0, 1))
         ) STRICT;
+        CREATE TABLE cuff_clock (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, device TEXT NOT NULL UNIQUE, ahead INTEGER NOT NULL, set_to INTEGER NOT NULL, digest BLOB NOT NULL
+        ) STRICT;
         INSERT INTO meta VALUES ('cuff-assignments-lost', 0), ('cuff-assignments-digest', NULL);
         """
 }

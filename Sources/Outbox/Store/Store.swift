@@ -43,6 +43,7 @@ final class Store {
         case .assignCuff(let device, let user, let owner, let since): try assignCuff(device: device, user: user, owner: owner, since: since)
         case .cuffContacted(let device): try cuffContacted(device)
         case .markCuffFiles(let device, let stored, let unlisted): try markCuffFiles(device: device, stored: stored, unlisted: unlisted)
+        case .noteCuffClock(let device, let setting): try noteCuffClock(device, setting)
         case .settle(let id, let receipt): try settle(id, receipt)
         case .attemptFailed(let id, let code, let exhausted): try attemptFailed(id, code: code, exhausted: exhausted)
         case .rekey(let id): try rekey(id)

@@ -57,6 +57,9 @@ public enum Change: Sendable {
     /// Refused with `malformed`.
     case markCuffFiles(device: String, stored: [CuffFileMark], unlisted: [String])
 
+    /// The hub has set the clock of a cuff. Refused with `malformed`.
+    case noteCuffClock(device: String, CuffClockSetting)
+
     /// Counts a failed attempt; `exhausted` says whether it was the last before the next flush.
     case attemptFailed(EntryID, code: String, exhausted: Bool)
 

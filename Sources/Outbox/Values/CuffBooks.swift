@@ -42,6 +42,23 @@ public struct CuffFileMark: Sendable, Hashable {
     public static let limit = 1_024
 }
 
+/// How a cuff's clock was when the hub set it: what the cuff measured before carries the times of the former clock.
+public struct CuffClockSetting: Sendable, Hashable {
+    /// How many seconds it was ahead of local time; behind when negative.
+    public var ahead: Int64
+    /// The local time that it was set to, as seconds since 1970 in that zone.
+    public var setTo: Int64
+
+    /// A setting as given.
+    public init(ahead: Int64, setTo: Int64) {
+        self.ahead = ahead
+        self.setTo = setTo
+    }
+
+    /// The most cuffs whose settings are kept; the one that was set longest ago goes first.
+    public static let limit = 32
+}
+
 /// What the outbox knows of a cuff.
 public struct CuffBooks: Sendable, Hashable {
     /// Whose its readings are, the oldest assignment first.
@@ -52,8 +69,12 @@ public struct CuffBooks: Sendable, Hashable {
     /// holds may be guessed to be anybody's.
     public let assignmentsLost: Bool
 
+    /// The last setting of its clock; `nil` when there was none, or it is not what was stored.
+    public let clock: CuffClockSetting?
+
     /// Books as given.
-    public init(assignments: [CuffAssignment] = [], marks: [CuffFileMark] = [], assignmentsLost: Bool = false) {
+    public init(assignments: [CuffAssignment] = [], marks: [CuffFileMark] = [], assignmentsLost: Bool = false, clock: CuffClockSetting? = nil) {
+        self.clock = clock
         self.assignments = assignments
         self.marks = marks
         self.assignmentsLost = assignmentsLost

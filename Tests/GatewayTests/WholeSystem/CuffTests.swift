@@ -219,6 +219,33 @@ struct CuffTests {
         }
     }
 
+    /// The link on which the clock is set ends before everything has come, the hub is started anew, and the rest comes with the former clock's times.
+    @Test("readings from before the hub set a cuff's clock are placed by how far it was off, also on later links and after a start", arguments: [Int64(7_200), -86_400])
+    func clockSet(ahead: Int64) throws {
+        var habits = SimulatedCuff.Habits()
+        habits.clockAhead = ahead
+        habits.takesTime = true
+        habits.losesLinkAfter = 2
+        let world = try World(.init(seed: 9, backlog: 0, cuffs: ["BP-1": habits]), recording: recording)
+        try world.loop.run {
+            let cuff = try #require(world.cuffs["BP-1"])
+            for number in 0..<6 { await cuff.measure(systolic: 110 + number, ago: Int64(6 - number) * 60) }
+            let first = world.life(world.configuration(cuffs: [self.cuff("BP-1")]))
+            try await first.hub.start()
+            #expect(try await world.wait(.seconds(60)) { await cuff.readings.count { $0.confirmedAt != nil } == 2 })
+            let directory = try await world.kill(first)
+            let second = world.life(world.configuration(directory: directory, cuffs: [self.cuff("BP-1")]))
+            try await second.hub.start()
+            #expect(try await world.wait(.seconds(300)) { await everythingArrived(world) })
+            await cuff.measure(systolic: 140)
+            #expect(try await world.wait(.seconds(300)) { await everythingArrived(world) })
+            let measured = await cuff.readings.map { "\($0.systolic) \(CivilTime(secondsSince1970: $0.at).map { "\($0)" } ?? "")+02:00" }
+            let stored = await world.backend.readings.map { "\($0.systolic) \($0.at)" }
+            #expect(stored.sorted() == measured.sorted())
+            await second.hub.stop()
+        }
+    }
+
     @Test("a measurement that failed is told once, confirmed, and not sent")
     func failedMeasurement() throws {
         let world = try World(.init(seed: 7, backlog: 0, cuffs: ["BP-1": .init()]), recording: recording)

@@ -19,6 +19,7 @@ extension CuffAgent {
             owners = CuffOwners(device, owners: self.owners, assignments: books.assignments)
         }
         self.books = books
+        clockSetting = books.clock
         checkpoint = BP2Checkpoint(entries: books.marks.map { BP2Checkpoint.Entry(name: $0.name, digest: $0.digest, isListed: $0.isListed) })
         return owners
     }
@@ -36,6 +37,22 @@ extension CuffAgent {
         try await make([.cuffContacted(device: device.serial)])
     }
 
+    /// Keeps how the cuff's clock was before it was set: the link may end before everything has come that carries its times.
+    func noteClock(_ check: CuffClockCheck) async {
+        guard case .set(let time) = check.setting, case .ahead(let seconds) = check.found else { return }
+        clockSetting = CuffClockSetting(ahead: seconds, setTo: time.secondsSince1970)
+        // On a disk that does not work nothing is stored on this link either.
+        try? await make([.noteCuffClock(device: device.serial, CuffClockSetting(ahead: seconds, setTo: time.secondsSince1970))])
+    }
+
+    /// The clock as readings carry it: on a link on which it was right, older ones have the times of what it was before the hub set it.
+    func remembered(_ check: CuffClockCheck) -> CuffClockCheck {
+        guard let clockSetting, case .ahead(let seconds) = check.found, seconds.magnitude <= CuffClock.tolerance.magnitude, check.setTo == nil,
+              let setTo = CivilTime(secondsSince1970: clockSetting.setTo)
+        else { return check }
+        return CuffClockCheck(found: .ahead(clockSetting.ahead), setting: .set(setTo))
+    }
+
     /// Notes which files are stored, and which were missing from the list.
     func storeMarks() async throws {
         guard let books else { return }
@@ -45,7 +62,7 @@ extension CuffAgent {
         let unlisted = Set(marks.filter { !$0.isListed && names.contains($0.name) }.map(\.name))
         guard !stored.isEmpty || !unlisted.isEmpty else { return }
         try await make([.markCuffFiles(device: device.serial, stored: stored, unlisted: unlisted.sorted())])
-        self.books = CuffBooks(assignments: books.assignments, marks: marks, assignmentsLost: books.assignmentsLost)
+        self.books = CuffBooks(assignments: books.assignments, marks: marks, assignmentsLost: books.assignmentsLost, clock: clockSetting)
     }
 
     private func make(_ changes: [Change]) async throws {

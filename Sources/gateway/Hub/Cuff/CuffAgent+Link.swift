@@ -136,7 +136,9 @@ extension CuffAgent {
         report.heard(battery: identity.battery, now: services.loop.now)
         if case .set = clock.setting { services.log(.info, .deviceClockSet, "the clock of \(device.name) was set", LogField("DEVICE", device.serial)) }
         if clock.setting == .kept { note(CuffError(.clockKept, "the cuff took a new time and shows another one all the same")) }
-        filing = CuffFiling(serial: device.serial, identity: identity, replaysMemory: model.replaysMemory, clock: clock, owners: owners, zone: services.zone)
+        await noteClock(clock)
+        filing = CuffFiling(
+            serial: device.serial, identity: identity, replaysMemory: model.replaysMemory, clock: remembered(clock), owners: owners, zone: services.zone)
         // It may have ended between its last answer and now; the cuff keeps what was not confirmed.
         guard !linkIsOver else { return }
         await source.linkWorks()

@@ -67,6 +67,8 @@ actor CuffAgent {
     var filing: CuffFiling?
     /// The books, as they were when the link came.
     var books: CuffBooks?
+    /// How the cuff's clock was when the hub set it last.
+    var clockSetting: CuffClockSetting?
     /// What of a cuff of the BP2 family is stored already.
     var checkpoint = BP2Checkpoint()
     private var isStoring = false
