@@ -99,9 +99,9 @@ extension RadioController {
     func tellScans(_ sighting: Sighting) {
         let claims = configured.values.filter { device in
             device.identity != nil && sighting.data.serviceData[device.service] == device.identity
-                || device.identity == nil && device.isOfKind(sighting.data)
         }.map(\.id)
-        let device = HeardDevice(sighting, device: machine.device(at: sighting.address), claims: claims, before: heard[sighting.address])
+        let mayBe = configured.values.filter { $0.identity == nil && machine.address(of: $0.id) == nil && $0.isOfKind(sighting.data) }.map(\.id)
+        let device = HeardDevice(sighting, device: machine.device(at: sighting.address), claims: claims, mayBe: mayBe, before: heard[sighting.address])
         if heard[sighting.address] != nil || heard.count < Self.scanLimit { heard[sighting.address] = device }
         for scan in scans.values { scan.yield(device) }
     }

@@ -36,8 +36,10 @@ public struct HeardDevice: Sendable, Hashable {
     public let device: String?
     /// `RadioDevice.id` of the configured devices that it says it is, by service and identity.
     public let claims: [String]
+    /// `RadioDevice.id` of the configured devices of its kind that do not say who they are and have no address yet: it may be one of them, or anybody's.
+    public let mayBe: [String]
 
-    init(_ sighting: Sighting, device: String?, claims: [String], before: HeardDevice? = nil) {
+    init(_ sighting: Sighting, device: String?, claims: [String], mayBe: [String] = [], before: HeardDevice? = nil) {
         address = sighting.address
         rssi = sighting.rssi ?? before?.rssi
         isConnectable = sighting.isConnectable || before?.isConnectable ?? false
@@ -48,6 +50,7 @@ public struct HeardDevice: Sendable, Hashable {
         serviceData = merged.count <= AdvertisingData.limit ? merged : sighting.data.serviceData
         self.device = device
         self.claims = Set((before?.claims ?? []) + claims).sorted()
+        self.mayBe = Set((before?.mayBe ?? []) + mayBe).sorted()
     }
 }
 

@@ -8,6 +8,11 @@ extension Consistency {
         for model in models {
             model.reader.refuse(
                 CuffModel.table.contains { $0.name == model.name?.value }, Keys.CuffModel.name.row, "is that of a built-in model; every model has a name of its own")
+            guard model.driver?.value == .bp2 else { continue }
+            // Its cuffs name their model, and its protocol is another one.
+            for row in [Keys.CuffModel.namePrefixes.row, Keys.CuffModel.quirks.row] where model.reader.gives(row) {
+                model.reader.refuse(true, row, "has no effect with driver = \"bp2\"; remove it")
+            }
         }
         // A model whose name could not be read may be the one.
         let isComplete = models.allSatisfy { $0.model != nil }

@@ -42,7 +42,7 @@ extension Keys {
         static let driver = Key.required(.cuffModel, "driver", .choice(example: CuffDriver.standard),
             "How it is spoken to: `standard` is the Blood Pressure Service, `bp2` the protocol of the BP2 family.")
         static let namePrefixes = Key.optional(.cuffModel, "name_prefixes", .list(of: .namePrefix, upTo: 16), absent: "it is chosen by `model` alone",
-            "What its names begin with: a cuff without `model` that says one of them is of this model.")
+            "What its names begin with: a cuff without `model` that says one of them is of this model. Not with the driver `bp2`, whose cuffs name their model.")
         static let serviceUUIDs = Key.optional(.cuffModel, "service_uuids", .list(of: .serviceUUID, upTo: 16), absent: "its driver's service alone",
             "Services that it advertises, beside its driver's: they too make it a candidate while pairing is open.")
         static let quirks = Key.optional(.cuffModel, "quirks", .list(of: .choice(example: MeasurementQuirks.Name.bigEndianPulseAndStatus), upTo: 16), absent: "none",

@@ -21,7 +21,7 @@ enum UnknownKey {
     private static func unknownSection(_ name: String) -> String {
         let known = Section.allCases.filter { $0 != .top }
         let what = "[\(bareOrQuoted(name))] is not a known section"
-        if let nearest = NearestName.of(name, among: known.map(\.rawValue)), let section = Section(rawValue: nearest) {
+        if let nearest = NearestName.of(name, among: known.map(\.key)), let section = known.first(where: { $0.key == nearest }) {
             return "\(what); did you mean \(section.head)?"
         }
         return "\(what); known: \(known.map(\.head).joined(separator: ", "))"

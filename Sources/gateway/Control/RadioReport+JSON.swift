@@ -55,7 +55,8 @@ extension ScanReport {
                 .object([
                     "address": .string(device.address.description), "address_type": .string(device.address.typeName), "name": .optional(device.name),
                     "services": .array(device.services.map { .string($0) }), "rssi": device.rssi.map { .number($0) } ?? .null,
-                    "known": .optional(device.known), "claims": .array(device.claims.map { .string($0) })
+                    "known": .optional(device.known), "claims": .array(device.claims.map { .string($0) }),
+                    "may_be": .array(device.mayBe.map { .string($0) })
                 ])
             }),
             "more": .number(more)

@@ -32,9 +32,15 @@ extension ScanReport.Heard {
     fileprivate var line: String {
         let strength = rssi.map { "\($0) dBm" } ?? "?"
         let padding = String(repeating: " ", count: max(0, 8 - strength.utf8.count))
-        var parts = ["\(address)/\(address.typeName)  \(padding)\(strength)", known.map { "known as \($0)" } ?? (claims.isEmpty ? "unknown" : "says it is \(claims.joined(separator: " or "))")]
+        var parts = ["\(address)/\(address.typeName)  \(padding)\(strength)", who]
         if let name { parts.append("\"\(shown(name, upTo: 64, escaping: ["\"", "\\"]))\"") }
         return (parts + services).joined(separator: "  ")
+    }
+
+    private var who: String {
+        if let known { return "known as \(known)" }
+        if !claims.isEmpty { return "says it is \(claims.joined(separator: " or "))" }
+        return mayBe.isEmpty ? "unknown" : "may be \(mayBe.joined(separator: " or "))"
     }
 }
 

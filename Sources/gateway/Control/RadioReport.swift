@@ -63,6 +63,8 @@ struct ScanReport: Sendable, Hashable {
         var known: String?
         /// The configured devices that it says it is; that is proved only when it is paired.
         var claims: [String] = []
+        /// The configured devices of its kind that do not say who they are, and whose address is not known yet.
+        var mayBe: [String] = []
     }
 
     /// How long was listened.

@@ -92,7 +92,8 @@ extension HubRadio {
         return .success(ScanReport(seconds: seconds, heard: heard.map { device in
             ScanReport.Heard(
                 address: device.address, name: device.name, services: device.services.map { "\($0)" }, rssi: device.rssi.map { Int($0) },
-                known: device.device.map(name), claims: device.device == nil ? device.claims.map(name) : [])
+                known: device.device.map(name), claims: device.device == nil ? device.claims.map(name) : [],
+                mayBe: device.device == nil ? device.mayBe.map(name) : [])
         }))
     }
 }

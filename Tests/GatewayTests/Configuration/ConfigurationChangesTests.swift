@@ -18,7 +18,19 @@ struct ConfigurationChangesTests {
         "[uplink].low_speed_limit": "\"7B\"", "[uplink].low_speed_time": "\"7s\"", "[uplink].flush_interval": "\"7s\"", "[uplink].backoff": "\"7s\"",
         "[uplink].hold_max": "\"77s\"", "[outbox].directory": "\"DIR\"", "[control].socket": "\"/run/other.sock\"", "[sync].batch_windows": "7",
         "[sync].batch_age": "\"7s\"", "[indicators].status": "{ line = \"a\" }", "[indicators].radio": "{ led = \"b\" }", "[indicators].uplink": "{ line = \"c\", active = \"low\" }",
-        "[indicators].pair_button": "{ line = \"d\" }", "[time].synchronised": "\"always\"", "[log].level": "\"debug\""
+        "[indicators].pair_button": "{ line = \"d\" }", "[time].synchronised": "\"always\"", "[log].level": "\"debug\"",
+        "[log].log_readings": "true", "[cuff].name": "\"leg\"", "[cuff].serial": "\"BP-9\"", "[cuff].owner": "\"anna\"", "[cuff].address": "\"C0:FF:EE:00:00:08\"",
+        "[cuff].model": "\"SilverCrest SBM 69\"", "[cuff].backlog": "\"former\"", "[cuff].away_after": "\"3d\"", "[cuff].security": "\"on-demand\"",
+        "[cuff].set_clock": "false", "[cuff].repair": "true", "[cuff].passkey": "739215", "[cuff].passkey_file": "\"/run/other\"",
+        "[cuff].passkey_credential": "\"other\"", "[cuff.user].user": "2", "[cuff.user].owner": "\"anna\"", "[cuff_model].name": "\"other cuff\"",
+        "[cuff_model].driver": "\"bp2\"", "[cuff_model].name_prefixes": "[\"A\", \"B \"]", "[cuff_model].service_uuids": "[\"fe4a\"]",
+        "[cuff_model].quirks": "[\"big-endian-pulse-and-status\"]", "[cuff_model].replays_memory": "true"
+    ]
+
+    /// Two cuffs, one of them with a user, and a model.
+    private static let cuffs = [
+        "[[cuff]]", "name = \"arm\"", "serial = \"BP-1\"", "owner = \"ben\"", "[[cuff]]", "name = \"wrist\"", "serial = \"BP-2\"", "[[cuff.user]]", "user = 1",
+        "owner = \"ben\"", "[[cuff_model]]", "name = \"my cuff\"", "driver = \"standard\""
     ]
 
     private func drop(_ row: KeyRow, _ value: String) -> [String] {
@@ -26,6 +38,9 @@ struct ConfigurationChangesTests {
         case .top: [String]()
         case .owner: row.name == "key" ? ["[[owner]]"] : ["[[owner]]", "key = \"ben\""]
         case .collar: row.name == "name" ? ["[[collar]]"] : ["[[collar]]", "name = \"back\""]
+        case .cuff: row.name == "name" ? ["[[cuff]]"] : ["[[cuff]]", "name = \"arm\""]
+        case .cuffUser: ["[[cuff]]", "name = \"wrist\"", "[[cuff.user]]", "user = 1"]
+        case .cuffModel: ["[[cuff_model]]", "name = \"my cuff\""]
         default: [row.section.head]
         }
         return head + ["\(row.name) = \(value)"]
@@ -36,7 +51,7 @@ struct ConfigurationChangesTests {
         try scratch.write("-----BEGIN CERTIFICATE-----\n", to: "ca.pem")
         try scratch.write("token-of-other\n", to: "other.token", mode: 0o600)
         // "back" has neither address nor socket, so that each may be given.
-        var text = ConfigurationScratch.good([17: ""])
+        var text = ConfigurationScratch.good([2: "[[owner]]\npatient = \"Patient/2\"", 5: "[[owner]]\npatient = \"Patient/3\"", 17: ""], then: Self.cuffs)
         if let row {
             let value = try #require(Self.others[row.path], "a value for \(row.path) is missing here")
             // The table of LEDs stands instead of the word.
@@ -44,6 +59,9 @@ struct ConfigurationChangesTests {
             switch (row.section, row.name) {
             case (.owner, "key"): text = text.replacing("\"ben\"", with: value)
             case (.collar, "name"): text = text.replacing("\"back\"", with: value)
+            case (.cuff, "name"): text = text.replacing("\"arm\"", with: value)
+            case (.cuffUser, "user"): text = text.replacing("user = 1\n", with: "user = \(value)\n")
+            case (.cuffModel, "name"): text = text.replacing("\"my cuff\"", with: value)
             case (.collar, "security"): try scratch.dropIn("1.toml", "[[collar]]", "name = \"back\"", "security = \(value)", "address = \"C0:FF:EE:00:00:09\"")
             default: try scratch.dropIn("1.toml", drop(row, value).joined(separator: "\n"))
             }
@@ -60,7 +78,8 @@ struct ConfigurationChangesTests {
         var text = ""
         dump(configuration, to: &text)
         // A passkey shows itself to nobody, also not here.
-        return text + configuration.collars.map { if case .fixed(let passkey) = $0.pairing.passkey { passkey.digits } else { "" } }.joined()
+        let pairings = configuration.collars.map(\.pairing) + configuration.cuffs.map(\.pairing)
+        return text + pairings.map { if case .fixed(let passkey) = $0.passkey { passkey.digits } else { "" } }.joined()
     }
 
     @Test("each key is taken over, or not, as the table of keys says", arguments: Keys.rows)
@@ -110,6 +129,31 @@ struct ConfigurationChangesTests {
         #expect(adopted.changes(to: new) == [
             "[collar] \"back\" is no longer there", "[owner] \"anna\".patient is set now", "[owner] \"cleo\" is new",
             "[collar] \"front\".owner was \"anna\" and is \"ben\"", "[collar] \"front\".passkey is another one"
+        ])
+    }
+
+    @Test("changes of a cuff's users are told user by user")
+    func cuffUsers() throws {
+        let scratch = try ConfigurationScratch()
+        let old = try configuration(scratch, with: nil)
+        try scratch.dropIn("1.toml", "[[cuff]]", "name = \"wrist\"", "[[cuff.user]]", "user = 1", "owner = \"anna\"", "[[cuff.user]]", "user = 2", "owner = \"ben\"")
+        let new = ConfigurationFile.load("\(scratch.path)/gateway.toml", checks: .command).configuration
+        #expect(old.changes(to: try #require(new)) == [
+            "[cuff] \"wrist\".user[1].owner was \"ben\" and is \"anna\"", "[cuff] \"wrist\".user[2] is new"
+        ])
+    }
+
+    @Test("a cuff with another serial number keeps everything until the next start")
+    func anotherCuff() throws {
+        let scratch = try ConfigurationScratch()
+        let old = try configuration(scratch, with: nil)
+        try scratch.dropIn("1.toml", "[[cuff]]", "name = \"arm\"", "serial = \"BP-7\"", "away_after = \"1h\"")
+        let new = try #require(ConfigurationFile.load("\(scratch.path)/gateway.toml", checks: .command).configuration)
+        let adopted = old.adopting(new)
+        #expect(adopted.cuffs == old.cuffs)
+        #expect(old.changes(to: adopted).isEmpty)
+        #expect(adopted.changes(to: new) == [
+            "[cuff] \"arm\".serial was \"BP-1\" and is \"BP-7\"", "[cuff] \"arm\".away_after was not set and is \"1h\""
         ])
     }
 

@@ -102,7 +102,7 @@ struct DropInTests {
         try scratch.dropIn("1.toml", "collar = 1", "[log.x]", "[[sync]]")
         #expect(try scratch.diagnostics(ConfigurationScratch.good([:])) == [
             "DIR/gateway.d/1.toml:1:1: error: collar is an integer; write it as [[collar]]",
-            "DIR/gateway.d/1.toml:2:6: error: [log].x is not a known key; known here: level",
+            "DIR/gateway.d/1.toml:2:6: error: [log].x is not a known key; known here: level, log_readings",
             "DIR/gateway.d/1.toml:3:3: error: sync is an array; write it as [sync]"
         ])
     }

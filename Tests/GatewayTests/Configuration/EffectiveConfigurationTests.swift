@@ -37,7 +37,7 @@ struct EffectiveConfigurationTests {
 
             """))
         #expect(text.contains("\n# passkey is set and not shown  # DIR/gateway.toml:17:1\n"))
-        #expect(text.hasSuffix("\n\n[log]\nlevel = \"debug\"  # DIR/gateway.d/1.toml:7:1\n"))
+        #expect(text.hasSuffix("\n\n[log]\nlevel = \"debug\"  # DIR/gateway.d/1.toml:7:1\nlog_readings = false  # default\n"))
         #expect(!text.contains("739215"))
     }
 
@@ -64,7 +64,7 @@ struct EffectiveConfigurationTests {
         let ended = try gateway("check-config", "--print", "--config", path)
         #expect(ended.status == 0 && ended.errors == "")
         #expect(ended.output.hasPrefix("# \(path) with 1 drop-in is in order: 2 owners, 2 collars\n\nindicators = \"none\"  # \(path):1:1\n\n[[owner]]\n"))
-        #expect(ended.output.hasSuffix("\n[log]\nlevel = \"debug\"  # \(scratch.path)/gateway.d/1.toml:2:1\n"))
+        #expect(ended.output.hasSuffix("\n[log]\nlevel = \"debug\"  # \(scratch.path)/gateway.d/1.toml:2:1\nlog_readings = false  # default\n"))
         try scratch.dropIn("1.toml", "[log]", "level = \"loud\"")
         let flawed = try gateway("check-config", "--print", "--config", path)
         #expect(flawed.status == 78 && flawed.output == "")

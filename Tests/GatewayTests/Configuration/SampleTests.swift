@@ -27,7 +27,7 @@ struct Sample {
         var found: [Assignment] = []
         var before = ""
         for line in lines {
-            if let named = Section.allCases.first(where: { !$0.head.isEmpty && ($0.head == line || "#\($0.head)" == line) }) { section = named }
+            if let named = Self.section(line) { section = named }
             if let (key, value, commented) = Self.assignment(line) {
                 found.append(Assignment(section: section, key: key, value: value, commented: commented, explained: before.hasPrefix("# ")))
             }
@@ -39,10 +39,13 @@ struct Sample {
     /// The whole sample with its files in `scratch`, and everything switched on that is commented out.
     func complete(in scratch: ConfigurationScratch, commentedToo: Bool) -> String {
         var text = ""
+        var section = Section.top
         for line in lines {
             var line = line
-            if commentedToo, line == "#\(Section.indicators.head)" { line = Section.indicators.head }
-            if commentedToo, let given = Self.assignment(line), given.commented, !(given.key == "socket" && given.value.contains("/tmp/")), !Self.alternatives.contains(given.key) {
+            if let named = Self.section(line) { section = named }
+            if commentedToo, line.hasPrefix("#["), Self.section(line) != nil { line.removeFirst() }
+            if commentedToo, let given = Self.assignment(line), given.commented, !(given.key == "socket" && given.value.contains("/tmp/")), !Self.alternatives.contains(given.key),
+               !(section == .cuff && given.key == "owner") {
                 line = "\(given.key) = \(given.value)"
             }
             text += line + "\n"
@@ -50,7 +53,13 @@ struct Sample {
         return text.replacing("/etc/gateway/", with: "\(scratch.path)/").replacing("/var/lib/gateway", with: "\(scratch.path)/outbox")
     }
 
-    /// What the sample shows instead of another key that it switches on.
+    /// The section whose head the line is, or would be if it were not commented out.
+    static func section(_ line: String) -> Section? { Section.allCases.first { !$0.head.isEmpty && ($0.head == line || "#\($0.head)" == line) } }
+
+    /// The sections whose heads are commented out.
+    var optional: Set<Section> { Set(lines.filter { $0.hasPrefix("#[") }.compactMap(Self.section)) }
+
+    /// What the sample shows instead of another key that it switches on; so it does with the owner of a cuff, who stands below as its user.
     static let alternatives = ["indicators", "token_credential", "passkey_file", "passkey_credential"]
 
     /// `key = value` or `#key = value`.
@@ -81,19 +90,19 @@ struct SampleTests {
         #expect(outcome.diagnostics.map(\.description) == [])
         let settings = try #require(outcome.configuration).settings
         let absent = settings.filter { $0.origin == .absent || $0.origin == .standard }
-        #expect(absent.map(\.key) == ["token_credential", "socket", "passkey_file", "passkey_credential"])
+        #expect(absent.map(\.key) == ["token_credential", "socket", "passkey_file", "passkey_credential", "owner", "passkey_file", "passkey_credential"])
     }
 
     @Test("every key of the table stands once in the sample, below a comment, and shows its default")
     func everyKey() throws {
-        let assignments = try Sample().assignments
+        let assignments = try Sample().assignments, optional = try Sample().optional
         for row in Keys.rows {
             let shown = assignments.filter { $0.section == row.section && $0.key == row.name }
             #expect(shown.count == 1, "\(row.path)")
             guard let line = shown.first else { continue }
             #expect(line.explained, "\(row.path)")
             switch row.presence {
-            case .required: #expect(!line.commented, "\(row.path)")
+            case .required: #expect(line.commented == optional.contains(row.section), "\(row.path)")
             case .standard(let literal):
                 #expect(line.commented, "\(row.path)")
                 #expect(line.value == literal, "\(row.path)")
@@ -107,11 +116,10 @@ struct SampleTests {
     func everyKeyIsRead() throws {
         let scratch = try ConfigurationScratch()
         let settings = try #require(try scratch.load(try Sample().complete(in: scratch, commentedToo: false)).configuration).settings
-        func path(_ place: String, _ key: String) -> String { place.isEmpty ? key : "[\(place.dropFirst().prefix { $0 != "]" })].\(key)" }
         // The table of LEDs stands instead of the word.
         try scratch.write("-----BEGIN CERTIFICATE-----\n", to: "backend-ca.pem")
         let others = try #require(try scratch.load(try Sample().complete(in: scratch, commentedToo: true)).configuration).settings
-        let read = Set((settings + others).map { path($0.place, $0.key) })
+        let read = Set((settings + others).map(\.row.path))
         #expect(read == Set(Keys.rows.map(\.path)))
         #expect(read.count == Keys.rows.count)
         #expect(Keys.rows.allSatisfy { !$0.explanation.isEmpty && !$0.allowed.isEmpty })

@@ -88,12 +88,22 @@ struct RadioReportTests {
         #expect(RadioAnswer.heard(ScanReport(seconds: 1, heard: [])).text == "nothing was heard in 1 second\n")
     }
 
+    @Test("a stranger of the kind of a cuff without an address may be that cuff, and says nothing of itself")
+    func mayBe() throws {
+        var device = Self.scan.devices[1]
+        device.mayBe = ["arm", "wrist"]
+        let text = RadioAnswer.heard(ScanReport(seconds: 1, heard: [device])).text
+        #expect(text.contains("  may be arm or wrist  "))
+        device.claims = ["front"]
+        #expect(RadioAnswer.heard(ScanReport(seconds: 1, heard: [device])).text.contains("  says it is front  "))
+    }
+
     @Test("a scan keeps its names in JSON")
     func scanJSON() {
         let heard = ScanReport(seconds: 10, heard: Array(Self.scan.devices[1...]))
         #expect(RadioAnswer.heard(heard).json.encoded() == #"""
-            {"seconds":10,"devices":[{"address":"00:1B:DC:12:34:56","address_type":"public","name":"bl\u001B[2J\"a","services":["180f"],"rssi":-80,"known":null,"claims":[]},\#
-            {"address":"C0:FF:EE:12:34:56","address_type":"random","name":null,"services":[],"rssi":null,"known":null,"claims":[]}],"more":0}
+            {"seconds":10,"devices":[{"address":"00:1B:DC:12:34:56","address_type":"public","name":"bl\u001B[2J\"a","services":["180f"],"rssi":-80,"known":null,"claims":[],"may_be":[]},\#
+            {"address":"C0:FF:EE:12:34:56","address_type":"random","name":null,"services":[],"rssi":null,"known":null,"claims":[],"may_be":[]}],"more":0}
             """#)
     }
 

@@ -338,6 +338,24 @@ struct RadioControllerTests {
         try bench.finish()
     }
 
+    @Test("a scan knows a cuff by its address, and says of a stranger of its kind that it may be one whose address is not known yet")
+    func scanOfCuffs() throws {
+        let bench = try RadioBench([cuff("arm", at: address(1)), cuff("wrist")])
+        try bench.start()
+        let radio = bench.radio
+        let (kernel, loop) = (bench.kernel, bench.loop)
+        let heard = try bench.loop.run {
+            _ = loop.schedule(after: .seconds(1)) {
+                for number: UInt16 in [1, 8] { kernel.tell(.deviceFound, hci0, addressOctets(address(number)) + [0xC4, 0, 0, 0, 0, 4, 0, 3, 3, 0x10, 0x18]) }
+                kernel.tell(.deviceFound, hci0, addressOctets(address(9)) + [0xC4, 0, 0, 0, 0, 4, 0, 3, 3, 0x0D, 0x18])
+            }
+            return await radio.devicesHeard(in: .seconds(5))
+        }
+        #expect(heard.map(\.device) == ["arm", nil, nil])
+        #expect(heard.map(\.mayBe) == [["wrist"], ["wrist"], []] && heard.allSatisfy { $0.claims == [] })
+        try bench.finish()
+    }
+
     @Test("to forget a device removes its keys from the kernel and from the store")
     func forget() throws {
         let bench = try RadioBench([front], bonds: [bond(front)])
