@@ -15,7 +15,7 @@ extension CuffModel {
 
     private static let bloodPressureService = CuffModel(
         name: "Blood Pressure Service", driver: .standard,
-        pairing: "Put the cuff into its pairing mode (mostly by holding a button) and open pairing. Many show or have a passkey; without one it is Just Works. "
+        pairing: "Put the cuff into its pairing mode (mostly by holding a button) and open pairing. A passkey that it always has is configured; without one it is Just Works. "
             + "The first thing on a new link is the pairing: a cuff that is linked and not paired may switch off.",
         memory: "A cuff that keeps the standard holds each reading until the hub has confirmed it, and the hub confirms what is stored. Whether it then deletes it "
             + "or sends it again later is the maker's choice; a repetition with the same time is the same reading.",
@@ -32,7 +32,7 @@ extension CuffModel {
         ),
         CuffModel(
             name: "SilverCrest SBM 69", namePrefixes: ["SBM69"], driver: .standard,
-            pairing: unconfirmedPairing, memory: "Reported: it sends all that it has after a measurement, drops the link, and deletes nothing by itself.",
+            pairing: unconfirmedPairing, memory: "Reported: it sends all that it has after a measurement, drops the link, and is not said to delete anything.",
             knowledge: "The list of devices of an open-source app, by its users. Unconfirmed here."
         ),
         CuffModel(
@@ -76,12 +76,12 @@ extension CuffModel {
             knowledge: "Public descriptions of the protocol."
         ),
         CuffModel(
-            name: "Viatom BP2A", namePrefixes: ["BP2A", "LP-BP2A"], driver: .bp2, replaysMemory: true, pairing: bp2Pairing,
-            memory: "\(bp2Files) It knows no users.", knowledge: "Public descriptions of the protocol."
+            name: "Viatom BP2A", namePrefixes: ["BP2A", "LP-BP2A"], driver: .bp2, replaysMemory: true, tellsUsers: false, pairing: bp2Pairing,
+            memory: bp2Files, knowledge: "Public descriptions of the protocol."
         ),
         CuffModel(
-            name: "Viatom BP2", namePrefixes: ["BP2", "LP-BP2", "Checkme BP2"], driver: .bp2, replaysMemory: true, pairing: bp2Pairing,
-            memory: "\(bp2Files) It knows no users. Electrocardiograms are left alone.", knowledge: "Public descriptions of the protocol."
+            name: "Viatom BP2", namePrefixes: ["BP2", "LP-BP2", "Checkme BP2"], driver: .bp2, replaysMemory: true, tellsUsers: false, pairing: bp2Pairing,
+            memory: "\(bp2Files) Electrocardiograms are left alone.", knowledge: "Public descriptions of the protocol."
         )
     ]
 }

@@ -38,6 +38,8 @@ public struct CuffModel: Sendable, Hashable {
     public let quirks: MeasurementQuirks
     /// Whether it sends the readings of its memory again on every link, so that a reading without a time is known by its octets alone.
     public let replaysMemory: Bool
+    /// Whether a reading can say which user it is of.
+    public let tellsUsers: Bool
     /// How it is paired, in sentences for people.
     public let pairing: String
     /// What it keeps of its readings and when it deletes them, in sentences for people.
@@ -48,7 +50,7 @@ public struct CuffModel: Sendable, Hashable {
     /// - Parameter security: `nil` for what cuffs of the driver need as a rule.
     public init(
         name: String, namePrefixes: [String] = [], serviceUUIDs: [BluetoothUUID] = [], driver: CuffDriver, security: RadioDevice.Security? = nil,
-        quirks: MeasurementQuirks = [], replaysMemory: Bool = false, pairing: String = "", memory: String = "", knowledge: String = ""
+        quirks: MeasurementQuirks = [], replaysMemory: Bool = false, tellsUsers: Bool = true, pairing: String = "", memory: String = "", knowledge: String = ""
     ) {
         self.name = name
         self.namePrefixes = namePrefixes
@@ -58,6 +60,7 @@ public struct CuffModel: Sendable, Hashable {
         self.security = security ?? (driver == .standard ? .encrypted : .none)
         self.quirks = quirks
         self.replaysMemory = replaysMemory
+        self.tellsUsers = tellsUsers
         self.pairing = pairing
         self.memory = memory
         self.knowledge = knowledge

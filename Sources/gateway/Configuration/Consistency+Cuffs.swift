@@ -59,6 +59,10 @@ extension Consistency {
             findings.error(.unknownModel, at: named.position, "\(cuff.reader.named(Keys.Cuff.model.row)) is \(quoted(named.value)), which is no known model; \(advice)")
             return
         }
+        if let model, !model.tellsUsers, let user = cuff.users.first {
+            findings.warning(.conflict, at: user.reader.position,
+                             "\(cuff.reader.place) has users, and \(model.name) tells none apart: each of its readings would be set aside; give owner instead")
+        }
         let users = (model?.driver ?? .standard).users
         for user in cuff.users {
             guard let number = user.user?.value, !users.contains(number) else { continue }

@@ -26,7 +26,8 @@ extension Keys {
             "`encrypted`: the link is paired and encrypted before anything else. `on-demand`: once the cuff asks for it. `none`: never; anybody near can then read the cuff.")
         static let setsClock = StandardKey(.cuff, "set_clock", .flag, standard: true,
             "Whether the hub sets the cuff's clock when that is off by more than a minute.")
-        static let pairing = PairingKeys(.cuff, of: "cuff", losing: "a reset", file: "/run/gateway/arm.passkey")
+        static let pairing = PairingKeys(.cuff, of: "cuff", losing: "a reset", file: "/etc/gateway/arm.passkey",
+            content: "that holds the six digits (mode 0600). It is read when a pairing begins, and need not be there before.")
         static let rows = [name.row, serial.row, owner.row, address.row, model.row, backlog.row, awayAfter.row, security.row, setsClock.row] + pairing.rows
     }
 

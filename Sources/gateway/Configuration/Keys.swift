@@ -54,7 +54,8 @@ enum Keys {
             standard: .seconds(86_400), effect: .reload, "How long the collar may be out of reach before the radio LED says so.")
         static let security = StandardKey(.collar, "security", .choice(example: Configuration.Security.encrypted), standard: .encrypted,
             "`none` is for firmware that cannot pair: anybody near can then read the collar and clear it.")
-        static let pairing = PairingKeys(.collar, of: "collar", losing: "a change of firmware", file: "/run/gateway/front.passkey")
+        static let pairing = PairingKeys(.collar, of: "collar", losing: "a change of firmware", file: "/run/gateway/front.passkey",
+            content: "into which somebody writes the six digits that the collar shows while it is paired (mode 0600). It need not be there before.")
         static let service = uuid("service", \.service, "The collar service.")
         static let heartbeat = uuid("heartbeat", \.heartbeat, "The characteristic Beta Metrics, whose notifications are the heartbeat.")
         static let windows = uuid("windows", \.windows, "The characteristic Raw Windows.")

@@ -9,13 +9,14 @@ struct PairingKeys {
     ///   - device: the kind of device in a word.
     ///   - cause: by what it may lose its keys.
     ///   - file: an example of a passkey file.
-    init(_ section: Section, of device: String, losing cause: String, file: String) {
+    ///   - content: what the file is for, in the words that come behind "the file".
+    init(_ section: Section, of device: String, losing cause: String, file: String, content: String) {
         repair = StandardKey(section, "repair", .flag, standard: false,
             "Whether the hub pairs again by itself with a \(device) that lost its keys, as after \(cause). Whoever is near at that moment could pose as the \(device); without it `gateway pair` does it.")
         passkey = .optional(section, "passkey", .passkey, absent: "pairing asks for no passkey (Just Works)", disclosure: .never,
             "The passkey of a \(device) that has a fixed one. It excludes somebody in the middle of the pairing.")
         passkeyFile = .optional(section, "passkey_file", .absolutePath(example: file), absent: "as `passkey` says",
-            "Instead of `passkey`: the file into which somebody writes the six digits that the \(device) shows while it is paired (mode 0600). It need not be there before.")
+            "Instead of `passkey`: the file \(content)")
         passkeyCredential = .optional(section, "passkey_credential", .credentialName, absent: "as `passkey` says",
             "Instead of `passkey`: the name of the systemd credential that is the passkey.")
     }

@@ -45,7 +45,9 @@ extension RadioDevice {
         let models = cuff.model.map { [$0] } ?? cuff.models.filter { $0.driver == cuff.driver }
         self.init(
             id: cuff.serial, service: cuff.driver.service, otherServices: Set(models.flatMap(\.serviceUUIDs)), serial: nil, identity: nil, address: address,
-            security: Security(cuff.security), pairing: PairingPolicy(cuff.pairing), pauseLimit: Self.cuffPause)
+            security: Security(cuff.security), pairing: PairingPolicy(cuff.pairing),
+            // Its links are short: it sends what it has and hangs up, and it waits for nobody.
+            parameters: .stream, pauseLimit: Self.cuffPause)
     }
 }
 

@@ -92,6 +92,7 @@ struct CuffConfigurationTests {
         #expect(device.id == "BP-1" && device.serial == nil && device.identity == nil && device.service == .uuid16(0x1810))
         let maker = try #require(BluetoothUUID("6f1e0001-2c4b-4d1e-9f3a-8a5b7c9d1e20"))
         #expect(device.otherServices == [.uuid16(0xFE4A), maker])
+        #expect(device.parameters == .stream, "it has little time for its memory")
         #expect(device.address == BluetoothAddress(configured: "C0:FF:EE:12:34:57") && device.security == .encrypted)
         #expect(device.pairing == PairingPolicy(passkey: .file("/run/p"), repair: true))
         let named = HubRadioDevice(cuff)
@@ -231,6 +232,16 @@ struct CuffConfigurationTests {
         let text = flaw.more.joined()
         #expect(try scratch.diagnostics(text) == flaw.said)
         #expect(try scratch.load(text).configuration == nil)
+    }
+
+    @Test("users of a model that tells none apart are a warning: nothing would be delivered for anybody")
+    func uselessUsers() throws {
+        let scratch = try ConfigurationScratch()
+        let text = with(arm + ["model = \"Viatom BP2A\""] + user("1") + user("2", "ben"))
+        #expect(try scratch.diagnostics(text) == [
+            "gateway.toml:28:1: warning: [cuff] \"arm\" has users, and Viatom BP2A tells none apart: each of its readings would be set aside; give owner instead"
+        ])
+        #expect(try scratch.load(text).configuration != nil)
     }
 
     @Test("more values than a list may have are refused by their number")

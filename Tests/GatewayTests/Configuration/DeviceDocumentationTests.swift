@@ -5,7 +5,7 @@ import Testing
 
 @testable import gateway
 
-@Suite("The documentation of devices agrees with the table of cuffs")
+@Suite("The documentation of devices agrees with the table of cuffs", .serialized)
 struct DeviceDocumentationTests {
     @Test("docs/devices.md describes every model as the table does")
     func documentation() throws {
@@ -66,7 +66,8 @@ private enum ModelReference {
     private static func section(_ model: CuffModel) -> String {
         let prefixes = model.namePrefixes.map { "`\($0)`" }.joined(separator: ", ")
         let told = switch (model.namePrefixes.isEmpty, model.driver) {
-        case (true, _): "every cuff with the service `\(model.driver.service)` of which no more is known"
+        case (true, .bp2): "`model = \"\(model.name)\"`, where no more is known; its service is `\(model.driver.service)`"
+        case (true, .standard): "every cuff with the service `\(model.driver.service)` of which no more is known"
         case (false, .standard): "a name that begins with \(prefixes)"
         case (false, .bp2): "`model = \"\(model.name)\"`; its name begins with \(prefixes)"
         }
@@ -74,6 +75,7 @@ private enum ModelReference {
             "### \(model.name)", "", "- **Told by:** \(told).", "- **Link:** `\(Configuration.CuffSecurity(model.security).rawValue)`, driver `\(model.driver.rawValue)`.",
             "- **Paired:** \(model.pairing)", "- **Keeps and deletes:** \(model.memory)"
         ]
+        lines.append("- **Users:** \(model.tellsUsers ? "told apart, where the cuff has several" : "not told apart; it is one owner's").")
         let quirks = MeasurementQuirks.Name.allCases.filter { model.quirks.contains($0.quirk) }
         if !quirks.isEmpty { lines.append("- **Leaves the standard:** " + quirks.map { "\($0.explanation) (`\($0.rawValue)`)" }.joined(separator: "; ") + ".") }
         lines.append("- **Known:** \(model.knowledge)")
