@@ -3,8 +3,12 @@ extension ControllerMachine {
     /// An event has come.
     public mutating func received(_ event: ManagementEvent, from index: ControllerIndex) -> [ControllerAction] {
         switch event {
-        case .indexAdded: return indexAdded(index)
-        case .indexRemoved: return indexRemoved(index)
+        case .indexAdded:
+            known.remove(index)
+            return indexAdded(index)
+        case .indexRemoved:
+            known.remove(index)
+            return indexRemoved(index)
         default: break
         }
         guard case .active(let active) = phase, active.index == index else { return [] }

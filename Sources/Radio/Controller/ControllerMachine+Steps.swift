@@ -2,7 +2,9 @@
 extension ControllerMachine {
     mutating func setUp(_ index: ControllerIndex, _ information: ControllerInformation) -> [ControllerAction] {
         let configurable = supported.isEmpty || supported.contains(.setDefaultSystemConfiguration)
-        let steps = SetUpStep.all(information: information, policy: policy, devices: addresses, configurable: configurable)
+        let isInherited = known.insert(index).inserted
+        let steps = SetUpStep.all(
+            information: information, policy: policy, devices: addresses, configurable: configurable, isInherited: isInherited)
         phase = .active(Active(index: index, information: information, queue: steps))
         return proceed()
     }

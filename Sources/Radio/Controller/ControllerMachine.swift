@@ -64,6 +64,8 @@ public struct ControllerMachine: Sendable {
     var phase = Phase.stopped
     var devices: [BluetoothAddress: ConnectionParameters]
     var bonds: BondKeys
+    /// Controllers that this process has begun to set up since they came: what is in them is of its own making.
+    var known: Set<ControllerIndex> = []
     /// Links on which a channel of ours is open.
     var channels: Set<BluetoothAddress> = []
     /// Devices that may pair now.

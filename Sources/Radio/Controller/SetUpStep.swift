@@ -29,24 +29,31 @@ public enum SetUpStep: Sendable, Hashable, CustomStringConvertible {
 
     /// The set-up of a controller, in its order:
     ///
-    /// 1. power off, where BR/EDR has to be turned off on a powered controller (the kernel refuses that otherwise);
+    /// 1. power off, on a controller that is on: when it is inherited, and when BR/EDR has to be turned off (the kernel refuses that otherwise);
     /// 2. LE on, then BR/EDR off (at least one must be on), then advertising, discoverable and connectable off: nothing links to us;
     /// 3. Secure Connections (after BR/EDR, on which it would depend), bondable, IO capability;
     /// 4. Long Term Keys and Identity Resolving Keys, each list replacing the kernel's, before any link can come;
     /// 5. default system configuration, which counts from the next power on;
-    /// 6. the devices of a former run forgotten, so that none is linked which is configured no more; on a powered controller ours are held before;
+    /// 6. the devices of a former run forgotten, so that none is linked which is configured no more; on a controller that stays on ours are held before;
     /// 7. power on;
     /// 8. the links that are up: those without a channel of ours are ended, as no accept will follow for them;
     /// 9. for each device its connection parameters and *then* Add Device: the kernel throws parameters away that belong to
     ///    no added device when the next are loaded.
     ///
     /// What is already as it should be is left out.
+    ///
+    /// A controller is *inherited* that this process has not set up before. The process before it may have been killed at any moment, and a connection that it had begun
+    /// may be queued, under way or about to be cancelled. When the list is emptied just then, Linux 6.12 either keeps a connection that it neither makes nor drops, or
+    /// forgets one that the controller makes meanwhile (LE Create Connection Cancel is refused as Command Disallowed, Core Vol 4 Part E 7.8.13, and the link stays
+    /// in the controller alone): its device is linked for its part, advertises no more, and is never heard again. No command lists either of them or ends it. Power ends both: the kernel
+    /// lets go of every connection, and resets the controller.
     static func all(
-        information: ControllerInformation, policy: ControllerPolicy, devices: [BluetoothAddress], configurable: Bool
+        information: ControllerInformation, policy: ControllerPolicy, devices: [BluetoothAddress], configurable: Bool, isInherited: Bool
     ) -> [SetUpStep] {
         let current = information.current
+        let staysOn = current.contains(.powered) && !current.contains(.brEDR) && !isInherited
         var steps: [SetUpStep] = []
-        if current.contains(.powered), current.contains(.brEDR) { steps.append(.powerOff) }
+        if current.contains(.powered), !staysOn { steps.append(.powerOff) }
         if !current.contains(.lowEnergy) { steps.append(.lowEnergyOn) }
         if current.contains(.brEDR) { steps.append(.brEDROff) }
         if current.contains(.advertising) { steps.append(.advertisingOff) }
@@ -55,7 +62,7 @@ public enum SetUpStep: Sendable, Hashable, CustomStringConvertible {
         if information.supported.contains(.secureConnections) { steps.append(.secureConnections) }
         steps += [.bondable, .ioCapability, .longTermKeys, .identityResolvingKeys]
         if configurable, !policy.systemConfiguration.isEmpty { steps.append(.systemConfiguration) }
-        if current.contains(.powered), !current.contains(.brEDR) { steps += devices.map { .holdDevice($0) } }
+        if staysOn { steps += devices.map { .holdDevice($0) } }
         return steps + [.forgetDevices, .powerOn, .connections] + devices.flatMap { [.connectionParameters($0), .addDevice($0)] }
     }
 

@@ -11,6 +11,10 @@ struct ModelKernel {
         var settings: ManagementSettings = [.brEDR, .lowEnergy]
         var list: Set<BluetoothAddress> = []
         var links: [BluetoothAddress] = []
+        /// Connections that the kernel has begun.
+        var begun: Set<BluetoothAddress> = []
+        /// Connections of which the kernel and the controller think differently: no command shows them, and nothing links these devices.
+        var stuck: Set<BluetoothAddress> = []
     }
 
     var controllers: [ControllerIndex: Controller] = [hci0: Controller()]
@@ -42,7 +46,11 @@ struct ModelKernel {
             return .done(.information(ControllerInformation(
                 address: controller.address, bluetoothVersion: 9, manufacturer: 2, supported: controller.supported, current: controller.settings)))
         case .setPowered(let on):
-            if !on { controller.links = [] }
+            if !on {
+                controller.links = []
+                controller.begun = []
+                controller.stuck = []
+            }
             return set(.powered, on)
         case .setLowEnergy(let on): return set(.lowEnergy, on)
         case .setBREDR(let on): return controller.settings.contains(.powered) && !on ? .refused(.rejected) : set(.brEDR, on)
@@ -57,11 +65,16 @@ struct ModelKernel {
             guard controller.links.contains(address) else { return .refused(.notConnected) }
             controller.links.removeAll { $0 == address }
             return .done(.octets(addressOctets(address)))
-        case .addDevice(let address, _):
+        case .addDevice(let address, let action):
             controller.list.insert(address)
+            // It answers when the connection that was begun is over.
+            if action == .allowIncoming { controller.begun.remove(address) }
             return .done(.octets([]))
         case .removeDevice(let address):
-            if let address { controller.list.remove(address) } else { controller.list = [] }
+            let removed = address.map { [$0] } ?? controller.list
+            controller.list.subtract(removed)
+            controller.stuck.formUnion(controller.begun.intersection(removed))
+            controller.begun.subtract(removed)
             return .done(.octets([]))
         case .startDiscovery, .stopDiscovery:
             return controller.settings.contains(.powered) ? .done(.octets([6])) : .refused(.notPowered)

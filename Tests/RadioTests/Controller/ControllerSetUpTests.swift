@@ -36,15 +36,61 @@ struct ControllerSetUpTests {
         #expect(desk.isReady)
     }
 
-    @Test("a controller that is as it should be keeps its power, and its links with a channel of ours")
-    func linksThatAreUp() {
+    @Test("a controller that a former process left on is switched off once, whatever it was about to link")
+    func inherited() {
+        for devices in [[], [ControllerDevice(address: device(1))]] {
+            var desk = ControllerDesk(devices: devices)
+            desk.kernel.controllers[hci0]?.settings = [.powered, .lowEnergy, .bondable, .secureConnections]
+            desk.kernel.controllers[hci0]?.list = [device(1), device(2)]
+            desk.kernel.controllers[hci0]?.begun = [device(1)]
+            desk.kernel.controllers[hci0]?.stuck = [device(2)]
+            desk.kernel.controllers[hci0]?.links = [device(3)]
+            desk.start()
+            #expect(desk.commands.filter { $0.opcode == .setPowered } == [.setPowered(false), .setPowered(true)])
+            #expect(desk.kernel.controllers[hci0]?.stuck == [] && desk.kernel.controllers[hci0]?.begun == [] && desk.kernel.controllers[hci0]?.links == [])
+            #expect(desk.isReady)
+        }
+    }
+
+    @Test("when a controller that is left on will not be switched off, the set-up goes on without that")
+    func inheritedAndStubborn() {
         var desk = ControllerDesk()
         desk.kernel.controllers[hci0]?.settings = [.powered, .lowEnergy]
-        desk.kernel.controllers[hci0]?.links = [device(1), device(2)]
-        desk.machine.channelOpened(device(1))
+        desk.kernel.scripted[.setPowered] = [.refused(.notSupported), .refused(.notSupported)]
         desk.start()
+        #expect(desk.isReady && desk.exits.isEmpty)
+        #expect(desk.kernel.controllers[hci0]?.list == [device(1)])
+    }
+
+    @Test("another controller under the same number is inherited too")
+    func inheritedAnew() {
+        var desk = ControllerDesk.ready()
+        desk.kernel.controllers[hci0] = nil
+        desk.tell(.indexRemoved)
+        desk.answerAll()
+        desk.kernel.controllers[hci0] = .init(settings: [.powered, .lowEnergy], list: [device(1)], begun: [device(1)])
+        desk.forget()
+        desk.tell(.indexAdded)
+        desk.answerAll()
+        #expect(desk.commands.contains(.setPowered(false)))
+        #expect(desk.kernel.controllers[hci0]?.stuck == [])
+        #expect(desk.isReady)
+    }
+
+    @Test("a controller that the process has set up itself keeps its power in the next set-up, and its links with a channel of ours")
+    func linksThatAreUp() {
+        var desk = ControllerDesk.ready()
+        desk.kernel.controllers[hci0]?.links = [device(1), device(2)]
+        desk.kernel.controllers[hci0]?.begun = [device(1)]
+        desk.machine.channelOpened(device(1))
+        // Somebody else turned advertising on: the set-up is replayed.
+        desk.kernel.controllers[hci0]?.settings.insert(.advertising)
+        desk.tell(.newSettings(desk.kernel.controllers[hci0]?.settings ?? []))
+        desk.fire(.retry)
+        desk.answerAll()
         #expect(!desk.commands.contains(.setPowered(false)))
         #expect(desk.commands.filter { $0.opcode == .disconnect } == [.disconnect(device(2))])
+        #expect(desk.kernel.controllers[hci0]?.stuck == [], "ours are held before the list is emptied")
         #expect(desk.isReady)
     }
 
