@@ -27,6 +27,8 @@ public enum ConnectorEvent: Sendable, Hashable {
     case stale(device: String, failures: Int)
     /// The device is on the kernel's list and is heard, and the kernel does not link it: the controller is switched off and on.
     case heardInVain(device: String)
+    /// The device is looked for and not heard. It may be away; the controller may as well hold a link to it that the kernel knows nothing of, and is switched off and on.
+    case silent(device: String)
     /// A new address is stored and in use.
     case adopted(device: String, BluetoothAddress)
     /// Several candidates for one device, or several devices for one candidate: nothing is adopted.

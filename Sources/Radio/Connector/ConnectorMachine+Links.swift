@@ -44,6 +44,7 @@ extension ConnectorMachine {
     mutating func connected(_ address: BluetoothAddress, at now: BootInstant) {
         guard let id = device(at: address), let device = devices[id] else { return }
         devices[id]?.heardAt = nil
+        devices[id]?.isCycledFor = false
         // The end of the former link would have been told before this.
         devices[id]?.owesDisconnect = false
         switch device.phase {
@@ -91,6 +92,7 @@ extension ConnectorMachine {
             return
         }
         devices[id]?.heardAt = nil
+        devices[id]?.isCycledFor = false
         // It came by itself: nobody else need be asked whether they are it.
         if trial?.device == id { abandonTrial() }
         switch devices[id]?.phase {

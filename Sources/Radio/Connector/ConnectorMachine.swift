@@ -12,7 +12,7 @@ public struct ConnectorMachine: Sendable {
         case unplaced
         /// On the kernel's list, last heard of then. → connecting, securing, stale, backingOff
         case expected(since: BootInstant)
-        /// On the list, and looked for under other addresses. → connecting, securing, backingOff, expected (heard, adopted)
+        /// On the list, and looked for under other addresses; last heard of, or given up, then. → connecting, securing, backingOff, expected (heard, adopted)
         case stale(since: BootInstant)
         /// The kernel says it is linked; its channel has not come. → securing, closing
         case connecting(until: BootInstant)
@@ -77,6 +77,8 @@ public struct ConnectorMachine: Sendable {
         var owesDisconnect = false
         /// When it was heard first, waited for as it is, and not linked since.
         var heardAt: BootInstant?
+        /// The controller was switched off and on for its silence; once for each.
+        var isCycledFor = false
         /// Links in a row that ended without explanation while they were being encrypted.
         var doubts = 0
         /// Its keys were found to be wrong or were forgotten: pairing needs permission.
@@ -107,7 +109,7 @@ public struct ConnectorMachine: Sendable {
     var search = Search()
     var candidates = Candidates()
     var trial: Trial?
-    /// When the controller was switched off and on for a device that was heard in vain.
+    /// When the controller was switched off and on for a device that was heard in vain, or not at all.
     var lastCycle: BootInstant?
     /// Pairing is open until then.
     var window: PairingWindow?
@@ -237,6 +239,7 @@ public struct ConnectorMachine: Sendable {
         }
         candidates.prune(at: now, settings)
         chooseCandidate(at: now)
+        checkForSilence(at: now)
         runSearch(at: now)
         tellStates()
         let list = wantedList()

@@ -71,7 +71,9 @@ public struct ConnectorSettings: Sendable, Hashable {
     public var unheardLimit = Duration.seconds(600)
     /// A device that is waited for and heard is linked within that, or the kernel is stuck.
     public var heardLimit = Duration.seconds(90)
-    /// The least time between two power cycles for such a device.
+    /// A device that is looked for and not heard by the scans of so long may be held by the controller, without the kernel's knowledge.
+    public var silenceLimit = Duration.seconds(300)
+    /// The least time between two power cycles for such devices.
     public var cyclePause = Duration.seconds(3_600)
     /// From the start of one scan for stale peers to the start of the next.
     public var scanInterval = Duration.seconds(60)

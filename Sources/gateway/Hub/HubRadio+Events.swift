@@ -46,6 +46,8 @@ extension HubRadio {
             log(.notice, .deviceLookedFor, "\(name(device)) is looked for under other addresses too, after \(counted(failures, "failed link", "failed links"))", fields(device))
         case .heardInVain(let device):
             log(.warning, .controllerAbsent, "\(name(device)) is heard and the kernel does not link it: the controller is switched off and on", fields(device))
+        case .silent(let device):
+            log(.info, .controllerAbsent, "\(name(device)) is not heard: the controller is switched off and on once, in case it holds a lost link", fields(device))
         case .adopted(let device, let address):
             log(.notice, .deviceAdopted, "\(name(device)) is known at \(address) from now on", fields(device))
             worked(device, adopted: true)

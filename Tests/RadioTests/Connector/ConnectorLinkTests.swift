@@ -360,6 +360,46 @@ struct ConnectorLinkTests {
         #expect(cycles() == 2)
     }
 
+    @Test("a device that is looked for and not heard may be linked for its part alone: the controller is switched off and on, once for each silence and at most once an hour")
+    func silent() {
+        var bench = ConnectorBench([front, collar("B2", at: address(2))], bonds: [bond(front)])
+        func cycles() -> Int { bench.actions.filter { $0 == .cyclePower }.count }
+        func wait(_ minutes: Int) { bench.pass(.seconds(60 * minutes)) }
+        bench.work("B2", address(2))
+        wait(14)
+        #expect(cycles() == 0, "it is given up after ten minutes, and looked for")
+        wait(2)
+        #expect(cycles() == 1)
+        #expect(bench.events.contains(.silent(device: "A1")) && !bench.events.contains(.silent(device: "B2")))
+        bench.tell(.controllerUnavailable)
+        bench.tell(.controllerReady)
+        wait(180)
+        #expect(cycles() == 1, "it is away, and stays away")
+        // Heard, and silent again.
+        bench.hear(address(1), collarData("A1"))
+        wait(20)
+        #expect(cycles() == 2)
+        bench.hear(address(1), collarData("A1"))
+        wait(30)
+        #expect(cycles() == 2, "not twice in an hour")
+        wait(40)
+        #expect(cycles() == 3, "it is made up for")
+    }
+
+    @Test("while pairing is open no power cycle is made for a silent device")
+    func silentAndPairing() {
+        var bench = ConnectorBench([front], bonds: [bond(front)])
+        func cycles() -> Int { bench.actions.filter { $0 == .cyclePower }.count }
+        bench.pass(.seconds(601))
+        for _ in 0..<10 {
+            bench.tell(.openPairing(device: nil))
+            bench.pass(.seconds(60))
+        }
+        #expect(cycles() == 0)
+        bench.pass(.seconds(121))
+        #expect(cycles() == 1)
+    }
+
     @Test("a device that is linked after it was heard, or whose connection fails, is not heard in vain")
     func heardAndLinked() {
         var bench = ConnectorBench([front], bonds: [bond(front)])
