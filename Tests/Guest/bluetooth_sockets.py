@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
 import select
 import socket
@@ -24,6 +25,7 @@ ADDRESS_PUBLIC, ADDRESS_RANDOM = 1, 2  # of LE, as the management and L2CAP inte
 SOL_BLUETOOTH, BT_SECURITY = 274, 4
 SECURITY_MEDIUM = 2
 SO_RCVBUFFORCE = 33
+HCIGETCONNLIST = 0x800448D4
 
 COMMAND_COMPLETE, COMMAND_STATUS = 0x0001, 0x0002
 GET_CONNECTIONS = 0x0015
@@ -132,19 +134,33 @@ class Management:
     def forget(self, index: int, address: str) -> None:
         self.command(REMOVE_DEVICE, index, wire_address(address) + bytes([ADDRESS_RANDOM]))
 
+    def connections(self, index: int) -> list[str]:
+        """The addresses that the kernel says are linked."""
+        listed = self.command(GET_CONNECTIONS, index)
+        entries = (listed[start : start + 6] for start in range(2, 2 + 7 * struct.unpack_from("<H", listed)[0], 7))
+        return [":".join(f"{octet:02X}" for octet in reversed(entry)) for entry in entries]
+
+    def connection_list(self, index: int) -> list[tuple[str, int, int]]:
+        """All connections that the kernel keeps, made or not (HCIGETCONNLIST): address, handle, state as in net/bluetooth (1 connected, 5 connecting)."""
+        request = bytearray(struct.pack("<HH", index, 16) + bytes(16 * 16))
+        with socket.socket(AF_BLUETOOTH, socket.SOCK_RAW | socket.SOCK_CLOEXEC, BTPROTO_HCI) as raw:
+            fcntl.ioctl(raw, HCIGETCONNLIST, request)
+        entries = struct.iter_unpack("<H6sBBHI", request[4 : 4 + 16 * struct.unpack_from("<H", request, 2)[0]])
+        return [(":".join(f"{octet:02X}" for octet in reversed(address)), handle, state) for handle, address, _, _, state, _ in entries]
+
     def wait_unlinked(self, index: int, seconds: float = 10) -> None:
         """Waits until the kernel has taken down every link of the controller. A peer knows earlier that a link has ended, and a connect in between
         would be given the one that is ending."""
         deadline = time.monotonic() + seconds
         while True:
             try:
-                links = struct.unpack_from("<H", self.command(GET_CONNECTIONS, index))[0]
+                links = self.connections(index)
             except OSError as error:
                 # A controller that is new, or gone, has none.
                 if error.errno in (NOT_POWERED, INVALID_INDEX):
                     return
                 raise
-            if links == 0:
+            if not links:
                 return
             if time.monotonic() > deadline:
                 raise TimeoutError("a link stays up")

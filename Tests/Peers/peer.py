@@ -175,6 +175,8 @@ class Peer:
         asyncio.get_running_loop().create_task(self.advertise())
 
     def _subscribed(self, bearer, characteristic: Characteristic, notify: bool, indicate: bool) -> None:
+        if self.connection is None:
+            return  # Bumble's server works in tasks: this write's link has ended meanwhile
         value = (1 if notify else 0) | (2 if indicate else 0)
         if value and self.subscriptions.get(characteristic.handle) == value:
             self.subscribed_again += 1
@@ -269,6 +271,7 @@ class Peer:
             "device": self.name,
             "address": self.address,
             "linked": self.connection is not None,
+            "advertising": self.controller.le_legacy_advertiser.enabled,
             "links": self.links,
             "pairings": self.pairings,
             "subscribed_again": self.subscribed_again,

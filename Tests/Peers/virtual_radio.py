@@ -3,13 +3,14 @@
 Bumble (https://github.com/google/bumble) simulates controllers for its own hosts. A kernel asks more of one; what is changed here, and why:
 
 - Features that Bumble announces and does not keep are left out: with extended advertising announced the kernel waits 20 s for a form of
-  the connection event that never comes.
+  the connection event that never comes. LE Ping is announced with no authenticated payload timeout behind it; besides, Linux 6.12 takes the answer to
+  Write Authenticated Payload Timeout for the end of a connection that is being made to somebody else, and cancels that.
 - Data is sent under the address of its connection, not under the random address of its controller.
 - A pending connection can be cancelled, and ends with the event that says so.
 - A connection comes about only with somebody who advertises at that moment.
 - Scans and connections keep to the filter accept list; active scans alone get the scan response; duplicates are left out when asked.
 - A disconnection that the host asked for is reported to it as its own (0x16).
-- A reset ends what there was.
+- A reset ends what there was, without a word to anybody: the peers learn it from their supervision timeout.
 
 Beside that: links that fade until the supervision timeout ends them, a controller that stops answering, and one that is unplugged.
 """
@@ -36,6 +37,7 @@ NOT_KEPT = (
     hci.LeFeatureMask.LE_EXTENDED_ADVERTISING
     | hci.LeFeatureMask.LE_PERIODIC_ADVERTISING
     | hci.LeFeatureMask.LL_PRIVACY
+    | hci.LeFeatureMask.LE_PING
 )
 
 
@@ -114,6 +116,19 @@ class Air(LocalLink):
             connection.controller.on_le_disconnected(connection, reason)
         if other is not None and (mirror := other.le_connections.get(connection.self_address)) is not None:
             other.on_le_disconnected(mirror, reason)
+
+    def forget(self, connection) -> None:
+        """One side knows nothing of the link any more; the other waits for it until its supervision timeout."""
+        del connection.controller.le_connections[connection.peer_address]
+        other = self.find_le_controller(connection.peer_address)
+        if other is not None and (mirror := other.le_connections.get(connection.self_address)) is not None:
+            time = self.supervision.get(self.pair(connection.self_address, connection.peer_address), 4.0)
+            asyncio.get_running_loop().call_later(time, self._miss, mirror)
+
+    @staticmethod
+    def _miss(connection) -> None:
+        if connection.controller.le_connections.get(connection.peer_address) is connection:
+            connection.controller.on_le_disconnected(connection, LINK_LOST)
 
     def advertiser(self, address: hci.Address) -> PeerController | None:
         for controller in self.controllers:
@@ -308,7 +323,7 @@ class KernelController(_Controller):
 
     def on_hci_reset_command(self, command):
         for connection in list(self.le_connections.values()):
-            self.air.cut(connection, LINK_LOST)
+            self.air.forget(connection)
         self.pending_le_connection = None
         self.le_scan_enable = False
         self._accept_list.clear()

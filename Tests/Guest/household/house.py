@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import make_authority
+from bluetooth_sockets import Management
 from demo.peers import Backend
 from demo.processes import Program
 from peers_control import Peers
@@ -183,7 +184,19 @@ level = "debug"
                 waiting.difference_update(serial for serial in set(waiting) & linked if self.books(serial)["linked"])
             return not waiting
 
-        until(come, seconds, lambda: f"no link to {sorted(waiting)}: {self.last_words()}")
+        until(come, seconds, lambda: f"no link to {sorted(waiting)}: {self.links()}\n{self.last_words()}")
+
+    def links(self) -> str:
+        """Who is linked, as the kernel, the controller and each collar see it: they may differ."""
+        management = Management()
+        try:
+            kernel = {index: (management.connections(index), management.connection_list(index)) for index in management.controllers()}
+        except OSError as error:
+            kernel = str(error)
+        finally:
+            management.close()
+        collars = {collar.serial: self.peers.ask(collar.serial, query="state") for collar in self.collars}
+        return f"the kernel: {kernel}; the controller: {self.peers.ask(query='controller')}; the collars: {collars}"
 
     def await_delivered(self, *serials: str, seconds: float = 60) -> None:
         """Until these collars (all, when none is named) hold nothing any more; only what has a receipt is cleared. They must not produce now."""
@@ -193,7 +206,7 @@ level = "debug"
             waiting.difference_update([serial for serial in waiting if self.books(serial)["held"] == 0])
             return not waiting
 
-        until(done, seconds, lambda: f"{ {serial: self.books(serial)['held'] for serial in sorted(waiting)} } still held: {self.last_words()}", 0.25)
+        until(done, seconds, lambda: f"{ {serial: self.books(serial)['held'] for serial in sorted(waiting)} } still held: {self.links()}\n{self.last_words()}", 0.25)
 
     def account(self, *serials: str, **allowed: Any) -> list[Account]:
         """The books of these collars (all, when none is named) against the backend's; raises with every fault found."""
