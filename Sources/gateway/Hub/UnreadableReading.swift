@@ -96,7 +96,7 @@ enum BoundedText {
     /// The most octets of a serial number in JSON: 64 characters, each of which may need a backslash.
     static let serialLimit = 128
     /// The most octets of any other text in JSON.
-    static let textLimit = 80
+    static let textLimit = 64
 
     /// A text without control characters and of at most `limit` octets as JSON, whole characters.
     ///

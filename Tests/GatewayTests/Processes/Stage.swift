@@ -33,6 +33,9 @@ final class Stage {
     let backend: ControlLine
     private(set) var collars: [String: ControlLine] = [:]
     let configuration: String
+    /// The backend's base URL, and the certificates of the authority that vouches for it.
+    let base: String
+    let authority: String
     private let backendProcess: Peer
     private var collarProcesses: [String: Peer] = [:]
     private(set) var gateway: Peer
@@ -52,6 +55,8 @@ final class Stage {
         ], environment: ["PYTHONPATH=\(Self.reference)", "PYTHONDONTWRITEBYTECODE=1"], log: "\(path)/backend.log")
         let port = try #require(try JSONValue(parsing: Array(try backendProcess.line().utf8))["port"]?.integer)
         backend = try ControlLine("\(path)/backend")
+        base = "https://127.0.0.1:\(port)"
+        authority = "\(certificates)/ca.pem"
         for (index, wearer) in wearers.enumerated() {
             let name = wearer.serial
             let collar = try Peer("\(Self.build)/simulated-collar", [
@@ -62,7 +67,7 @@ final class Stage {
             collarProcesses[name] = collar
             collars[name] = try ControlLine("\(path)/\(name)")
         }
-        configuration = try scratch.write(Self.text(wearers, path, "https://127.0.0.1:\(port)", certificates, outbox ?? "\(path)/outbox"), to: "gateway.toml")
+        configuration = try scratch.write(Self.text(wearers, path, base, certificates, outbox ?? "\(path)/outbox"), to: "gateway.toml")
         gateway = try Peer(ChildProcess.gateway, starting ? ["run", "--config", configuration] : ["--version"], log: "\(path)/gateway.log")
     }
 
