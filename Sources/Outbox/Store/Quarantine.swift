@@ -95,7 +95,7 @@ extension Store {
 
     func described(_ row: EntryRow) -> String {
         row.kind == .cuff
-            ? "\(row.count) readings, owner \(row.owner.isEmpty ? "unknown" : row.owner)"
+            ? "\(row.count) \(row.count == 1 ? "reading" : "readings"), owner \(row.owner.isEmpty ? "unknown" : row.owner)"
             : "\(row.count) windows of \(row.device), log \(row.log), from \(row.first), owner \(row.owner)"
     }
 

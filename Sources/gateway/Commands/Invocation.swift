@@ -161,7 +161,7 @@ extension Invocation {
                 return .give(entry, owner: owner)
             case (.quarantine, "settle", 2):
                 let entry = try OperatorRequest.entry(words[1])
-                try demand(confirmed, "settle deletes the entry's windows here undelivered, and the collar may forget them")
+                try demand(confirmed, "settle deletes the entry's windows or readings here undelivered, and the device may forget them")
                 return .settle(entry)
             case (.purgeSealed, let owner?, 1):
                 let owner = try OperatorRequest.owner(owner)

@@ -8,7 +8,7 @@ private let entry = "0123456789abcdef0123456789abcdef"
 
 private let requests: [(ControlRequest, String)] = [
     (.operate(.quarantine), "quarantine"), (.operate(.audit), "audit"), (.operate(.release(EntryID(entry)!)), "done"),
-    (.operate(.settle(EntryID(entry)!)), "done"), (.operate(.purgeSealed(owner: "ann")), "done"),
+    (.operate(.settle(EntryID(entry)!)), "done"), (.operate(.give(EntryID(entry)!, owner: "ann")), "done"), (.operate(.purgeSealed(owner: "ann")), "done"),
     (.operate(.discardEvidence(through: .max)), "done"), (.status, "status"), (.flush, "flush")
 ]
 
@@ -17,6 +17,9 @@ private let malformedLines: [(String, String)] = [
     (#"{"command":"release","entry":7}"#, #"release needs "entry", a string"#),
     (#"{"command":"release","entry":"ABCDEF"}"#, #""ABCDEF" names no entry; allowed: 32 lower-case hexadecimal digits, as gateway quarantine lists them"#),
     (#"{"command":"release","entry":"0123456789abcdef0123456789abcdef","yes":true}"#, #"release does not take "yes"; it takes "entry""#),
+    (#"{"command":"give","entry":"0123456789abcdef0123456789abcdef","yes":true}"#, #"give needs "owner", a string"#),
+    (#"{"command":"give","entry":"0123456789abcdef0123456789abcdef","owner":"a b","yes":true}"#, #""a b" is no owner's key; allowed: 1 to 64 letters, digits, dots, hyphens and underscores"#),
+    (#"{"command":"give","entry":"0123456789abcdef0123456789abcdef","owner":"ann"}"#, #"give cannot be taken back: it needs "yes": true"#),
     (#"{"command":"settle","entry":"0123456789abcdef0123456789abcdef"}"#, #"settle cannot be taken back: it needs "yes": true"#),
     (#"{"command":"settle","entry":"0123456789abcdef0123456789abcdef","yes":false}"#, #"settle cannot be taken back: it needs "yes": true"#),
     (#"{"command":"settle","entry":"0123456789abcdef0123456789abcdef","yes":"true"}"#, #"settle cannot be taken back: it needs "yes": true"#),
@@ -113,6 +116,49 @@ struct SetAsideReportTests {
             "sealed":[{"owner":"cleo","entries":2,"windows":256,"devices":["C-3","C-4"],"returning":false,"readings":0}],\
             "evidence":[{"number":4,"owner":"ann","device":"C-1","log":7,"sequence":10,"code":"conflict","receipt":"r-1"}],\
             "room":{"entries":20,"sealed":20,"evidence":2560}}
+            """)
+    }
+
+    /// Entries of readings: of nobody, with one that cannot be read; conflicting ones of two cuffs; damaged ones.
+    private static let ofReadings = SetAsideReport(
+        quarantined: [
+            .init(id: entry, owner: "", device: "", log: 0, first: 0, count: 3, gaps: 0, received: 1_790_000_000, attempts: 0, reason: "reading-user-unmapped",
+                  readings: .init(cuffs: ["BP-1"], first: 1_790_000_000, last: 1_790_000_060, users: [2, 3], unreadable: 1, codes: ["measurement-short"]), isOfReadings: true),
+            .init(id: entry, owner: "ann", device: "", log: 0, first: 0, count: 1, gaps: 0, received: 1_790_000_000, attempts: 1, reason: "reading-conflict",
+                  readings: .init(cuffs: ["BP-1", "BP-2"], first: 0, last: 0, users: [], unreadable: 0, codes: []), isOfReadings: true),
+            .init(id: entry, owner: "ann", device: "", log: 0, first: 0, count: 2, gaps: 0, received: 0, attempts: 0, reason: "damaged-entry", isOfReadings: true)
+        ],
+        sealed: [
+            .init(owner: "cleo", entries: 2, windows: 0, devices: [], returning: false, readings: 1), .init(owner: "dan", entries: 2, windows: 7, devices: ["C-5"], returning: false, readings: 64)
+        ],
+        evidence: [], room: .init(quarantine: 20, sealed: 20, evidence: 2_560))
+
+    @Test("says of readings whose cuff, whose user, when and why, and of windows nothing")
+    func readings() {
+        #expect(Self.ofReadings.text == """
+            quarantine  3 of 20 entries; collars keep what lies behind them until they are released or settled
+              0123456789abcdef0123456789abcdef
+                nobody's, 3 readings of 1 cuff BP-1, user 2, 3, 1 that cannot be read (measurement-short)
+                taken 2026-09-21 14:13:20 UTC to 2026-09-21 14:14:20 UTC, 0 failed attempts, reason reading-user-unmapped
+              0123456789abcdef0123456789abcdef
+                owner ann, 1 reading of 2 cuffs BP-1, BP-2
+                taken 1970-01-01 00:00:00 UTC, 1 failed attempt, reason reading-conflict
+              0123456789abcdef0123456789abcdef
+                owner ann, 2 readings that are not what was stored
+                0 failed attempts, reason damaged-entry
+            sealed      4 of 20 entries
+              owner cleo: 2 entries, 1 reading
+              owner dan: 2 entries, 7 windows of C-5 and 64 readings
+
+            """)
+        var report = Self.ofReadings
+        report.quarantined.removeSubrange(1...1)
+        report.sealed = []
+        #expect(report.json.encoded() == """
+            {"entries":[{"id":"0123456789abcdef0123456789abcdef","owner":"","count":3,"received":1790000000,"attempts":0,"reason":"reading-user-unmapped",\
+            "readings":{"cuffs":["BP-1"],"first":1790000000,"last":1790000060,"users":[2,3],"unreadable":1,"codes":["measurement-short"]}},\
+            {"id":"0123456789abcdef0123456789abcdef","owner":"ann","count":2,"received":0,"attempts":0,"reason":"damaged-entry","readings":null}],\
+            "sealed":[],"evidence":[],"room":{"entries":20,"sealed":20,"evidence":2560}}
             """)
     }
 

@@ -111,4 +111,11 @@ struct CuffOwnersTests {
     func codes() {
         #expect(CuffOwners.Doubt.allCases.map(\.rawValue) == ["reading-user-unmapped", "reading-user-missing", "reading-before-assignment"])
     }
+
+    @Test("readings of two users who are in doubt are set aside for different reasons, so that neither is given to the other's owner")
+    func reasons() {
+        #expect(CuffOwners.Doubt.unmappedUser.reason(user: 3) == "reading-user-unmapped (user 3)")
+        #expect(CuffOwners.Doubt.unmappedUser.reason(user: 4) != CuffOwners.Doubt.unmappedUser.reason(user: 3))
+        #expect(CuffOwners.Doubt.missingUser.reason(user: nil) == "reading-user-missing")
+    }
 }

@@ -242,6 +242,65 @@ struct OperatorTests {
         }
     }
 
+    /// Puts readings into the quarantine of an outbox that no hub has open.
+    private func setAside(_ world: World, _ records: [(record: ReadingRecord, reason: String)]) async throws {
+        let disk = SlowDisk(loop: world.loop, seed: 1, slowest: .zero)
+        let (outbox, _) = try await Outbox.open(directory: world.directory, executor: disk, random: SplitMix64(seed: 8))
+        _ = try await outbox.configureOwners(["ann", "ben"])
+        for (record, reason) in records { try await outbox.commit([.setReadingAside(record, reason: reason)]) }
+        await outbox.close()
+    }
+
+    @Test("readings of nobody are listed without their values, given to an owner and to no other, and who did it stands in the audit")
+    func give() throws {
+        let world = try World(.init(seed: 37, backlog: 0), recording: recording)
+        try world.loop.run {
+            let readings = (0..<3).map { number in
+                StoredReading(CuffReadings.reading(number, measurement: CuffReadings.measurement(number, systolic: .number(DecimalNumber(173)), user: 3)), cuff: CuffReadings.identity)
+            }
+            let unreadable = UnreadableReading([1, 7, 3], serial: "BP-1", received: 1_790_000_000, code: "measurement-short")
+            try await setAside(world, readings.map { ($0.record(owner: "", received: 1_790_000_000), "reading-user-unmapped") } + [(unreadable.record, "reading-unreadable")])
+            let station = Station(world, world.configuration())
+            try await station.start()
+            let list = try await station.ask(.quarantine)
+            let entries = try #require(list["quarantine"]?["entries"]?.elements)
+            #expect(entries.map { $0["reason"] } == [.string("reading-user-unmapped"), .string("reading-unreadable")])
+            #expect(entries.map { $0["owner"] } == [.string(""), .string("")] && entries.map { $0["count"] } == [.integer(3), .integer(1)])
+            let content = try #require(entries[0]["readings"])
+            #expect(content["cuffs"] == .array([.string("BP-1")]) && content["users"] == .array([.integer(3)]) && content["unreadable"] == .integer(0))
+            #expect(content["first"] == .integer(CuffReadings.moment) && content["last"] == .integer(CuffReadings.moment + 2))
+            #expect(entries[1]["readings"]?["codes"] == .array([.string("measurement-short")]))
+            #expect(!list.encoded().contains("173"))
+
+            let ids = try entries.map { entry in try #require(entry["id"]?.string.flatMap { EntryID($0) }) }
+            #expect(try await station.ask(.release(ids[0]))["error"]?["code"] == .string("owner-not-configured"))
+            #expect(try await station.ask("{\"command\":\"give\",\"entry\":\"\(ids[0])\",\"owner\":\"ann\"}")["error"]?["code"] == .string("malformed"))
+            #expect(try await station.ask(.give(ids[0], owner: "eve"))["error"]?["code"] == .string("owner-not-configured"))
+            #expect(try await station.ask(.give(ids[1], owner: "ann"))["error"]?["code"] == .string("malformed"))
+            #expect(try await station.ask(.audit)["audit"] == .array([]))
+            #expect(await station.hub.view().snapshot?.quarantined.map(\.id) == ids)
+
+            let answer = try await station.ask(.give(ids[0], owner: "ben"))
+            let act = "gave quarantined entry \(ids[0]) to ben: 3 readings, owner unknown"
+            #expect(answer["done"]?["act"] == .string(act) && answer["done"]?["by"] == .string("uid \(geteuid())"))
+            #expect(try await station.ask(.give(ids[0], owner: "ann"))["error"]?["code"] == .string("not-quarantined"))
+            let queued = try #require(await station.hub.view().snapshot?.queued)
+            #expect(queued.map(\.id) == [ids[0]] && queued.map(\.owner) == ["ben"])
+            // Without a patient nothing is sent for an owner, and nothing is lost.
+            try await world.loop.sleep(for: .seconds(600))
+            #expect(await world.backend.requests == 0)
+            #expect(await station.hub.view().snapshot?.queued.map(\.id) == [ids[0]])
+            #expect(world.lines.records.contains { $0.fields.contains(LogField("CODE", "owner-without-patient")) })
+
+            let settled = try await station.ask(.settle(ids[1]))
+            #expect(settled["done"]?["act"] == .string("settled quarantined entry \(ids[1]): 1 reading, owner unknown"))
+            #expect(try await station.ask(.audit)["audit"]?.elements?.count == 2)
+            #expect(try await station.ask(.quarantine)["text"] == .string("nothing is set aside\n"))
+            await station.stop()
+        }
+        #expect(world.lines.records.contains { $0.event == .operatorActed && $0.message.contains("gave quarantined entry") })
+    }
+
     @Test("before the hub has started and after it has stopped an operator is told so")
     func notOpen() throws {
         let world = try World(.init(seed: 36, backlog: 0), recording: recording)
