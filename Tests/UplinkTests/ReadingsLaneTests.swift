@@ -184,7 +184,8 @@ struct ReadingsLaneTests {
         bench.transport.answers { server.answer($0) }
         bench.queue.set([readings("a", count: 4)])
         #expect(bench.queue.join("a", Readings.reading("late")))
-        // The lane is told of fewer than there are.
+        // The lane is told of fewer than there are, and of nothing after that.
+        bench.queue.onChange { _ in }
         bench.perform { await $0.setEntries([readings("a", count: 4)]) }
         #expect(bench.queue.ids.isEmpty)
         #expect(Set(bench.queue.accepted.keys).union(bench.queue.setAside.keys) == ["a-0", "a-1", "a-2", "a-3", "late"])

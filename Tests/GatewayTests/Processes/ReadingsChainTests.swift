@@ -214,8 +214,8 @@ struct ReadingsChainTests {
         #expect(try books(stage)["replays"] == .integer(1))
     }
 
-    @Test("a reading that the backend has of somebody else is set aside by itself; the others arrive")
-    func conflict() throws {
+    @Test("a reading that the backend has of somebody else is set aside by itself, also of a request that was divided; the others arrive", arguments: [false, true])
+    func conflict(divided: Bool) throws {
         let (stage, outbox) = try stage()
         let shared = stored(7..<8)
         let other = "\(stage.scratch.path)/other"
@@ -224,6 +224,7 @@ struct ReadingsChainTests {
             try await chain.keep(shared, of: "ben")
             #expect(try await chain.drained())
         }
+        if divided { try stage.backend.ask("{\"fault\":\"status\",\"status\":413,\"count\":1}") }
         let chain = try Chain(stage, outbox)
         let readings = stored(0..<12)
         try chain.run { chain in
