@@ -172,18 +172,21 @@ class Eye:
         return counts[-1] if counts else None
 
     def moments(self, led: str, since: float) -> list[tuple[str, float]]:
-        """What was shown once since then and is over, with when it began: `N flickers` between two dark half seconds, `dark` for two seconds."""
-        runs = [run for run in self.since(led, since) if run.begin > since and run.end]
+        """What was shown once since then and is over: `N flickers` between two dark half seconds, `dark` for two seconds. With when it was first seen for what it
+        is: the darkness before flickers may have been there already, for another pattern that was to begin."""
+        now = time.monotonic()
+        # The first one was there before, and the last one goes on.
+        runs = self.since(led, since)
         found, count, begin = [], 0, 0.0
         for before, run, after in zip(runs, runs[1:], runs[2:]):
-            if run.lit and run.length(0) < 0.3:
-                if before.length(0) > 0.4:
-                    count, begin = 0, before.begin
+            if run.lit and run.length(now) < 0.3:
+                if before.length(now) > 0.4:
+                    count, begin = 0, run.begin
                 count += 1
                 # A flash of a pattern stands before a pause of 2.5 s, which only something that is shown once can cut short.
-                if count > 1 and 0.4 < after.length(0) < 1.6:
+                if count > 1 and after.end and 0.4 < after.length(now) < 1.6:
                     found.append((f"{count} flickers", begin))
-            elif not run.lit and 1.8 < run.length(0) < 2.3 and before.length(0) > 0.3 and after.length(0) > 0.3:
+            elif not run.lit and 1.8 < run.length(now) < 2.3 and before.length(now) > 0.3 and after.length(now) > 0.3:
                 found.append(("dark", run.begin))
         return found
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -135,7 +136,7 @@ socket = "{self.folder}/control"
         """What the daemon says that the LED shows."""
         return self.status()["leds"][led]
 
-    def until(self, condition, seconds: float, what: str):
+    def until(self, condition, seconds: float, what: str | Callable[[], str]):
         deadline = time.monotonic() + seconds
         while True:
             value = condition()
@@ -143,7 +144,7 @@ socket = "{self.folder}/control"
                 return value
             if time.monotonic() > deadline:
                 words = self.gateway.last_words(40) if self.gateway else ""
-                self.fail(f"not within {seconds:g} s: {what}\n{words}")
+                self.fail(f"not within {seconds:g} s: {what if isinstance(what, str) else what()}\n{words}")
             time.sleep(0.05)
 
     def await_pattern(self, led: str, pattern: str, seconds: float, since: float | None = None) -> None:

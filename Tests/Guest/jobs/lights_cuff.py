@@ -44,8 +44,8 @@ class Cuff(Lights):
         return [kind for kind, _ in self.eye.moments(led, since)]
 
     def await_moment(self, led, kind, since, seconds=30):
-        """When it began."""
-        self.until(lambda: kind in self.kinds(led, since), seconds, f"{led}: {kind}: {self.eye.describe(led, since)}")
+        """When it was seen first."""
+        self.until(lambda: kind in self.kinds(led, since), seconds, lambda: f"{led}: {kind}: {self.eye.describe(led, since)}")
         print(f"seen: {led}: {kind}", flush=True)
         return next(begin for each, begin in self.eye.moments(led, since) if each == kind)
 

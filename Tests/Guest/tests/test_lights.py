@@ -25,15 +25,16 @@ JOBS = GUEST / "jobs"
 class Moments(unittest.TestCase):
     """What the eye makes of the lengths that it saw: lit and dark in turn, in seconds."""
 
-    def moments(self, *lengths: float) -> list[str]:
+    def moments(self, *lengths: float, since: float = 0) -> list[str]:
         eye = Eye({})
         self.addCleanup(eye.close)
         begin, runs = 1.0, []
         for number, length in enumerate(lengths):
             runs.append(Run(number % 2 == 0, begin, begin + length))
             begin += length
+        runs[-1].end = None
         eye.runs["radio"] = runs
-        return [kind for kind, _ in eye.moments("radio", 0)]
+        return [kind for kind, _ in eye.moments("radio", since)]
 
     def test_flickers_stand_between_dark_half_seconds(self):
         self.assertEqual(self.moments(3, 0.5, 0.15, 0.2, 0.15, 0.5, 3), ["2 flickers"])
@@ -50,6 +51,11 @@ class Moments(unittest.TestCase):
     def test_two_dark_seconds_are_a_failed_measurement(self):
         self.assertEqual(self.moments(3, 2.0, 3), ["dark"])
         self.assertEqual(self.moments(0.15, 2.5, 0.15, 2.5, 3), [])
+
+    def test_what_was_over_before_is_not_told_again_and_the_light_around_a_moment_may_be_older_and_go_on(self):
+        for lengths, kind in (((2.0,), "dark"), ((0.5, 0.15, 0.2, 0.15, 0.5), "2 flickers")):
+            self.assertEqual(self.moments(3, *lengths, 3, since=2), [kind])
+            self.assertEqual(self.moments(3, *lengths, 3, since=6.5), [])
 
 
 class Lights(unittest.TestCase):
