@@ -86,6 +86,7 @@ class BP2:
     opened: list[str] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     measured: list[dict] = field(default_factory=list)
+    clock_was: tuple[datetime, float] | None = None  # until when, and what it was ahead before it was set
     _open: str | None = None
     _used: bool = False
     _buffer: bytes = b""
@@ -103,14 +104,16 @@ class BP2:
             time = self._shown(now) - timedelta(minutes=30)
             self.files[f"{time:%Y%m%d%H%M%S}"] = ecg_file(time)
 
-    def _shown(self, now: datetime) -> datetime:
-        return (now + timedelta(seconds=round(self.clock))).replace(microsecond=0)
+    def _shown(self, moment: datetime) -> datetime:
+        """What its clock showed then."""
+        ahead = self.clock_was[1] if self.clock_was and moment < self.clock_was[0] else self.clock
+        return (moment + timedelta(seconds=round(ahead))).replace(microsecond=0)
 
     def measure(self, now: datetime, ago: float = 0, user: int = 1, number: int | None = None) -> None:
         """A reading taken so many seconds ago, each other than the others; the one in whose place it comes is gone."""
         number = len(self.measured) if number is None else number
         taken = now.replace(microsecond=0) - timedelta(seconds=ago)
-        time = self._shown(now) - timedelta(seconds=ago)
+        time = self._shown(now - timedelta(seconds=ago))
         found = (110 + number, 70 + number % 20, 85 + number % 20, 60 + number % 30)
         irregular = number % 5 == 0
         if self.keeps_list:
@@ -171,6 +174,7 @@ class BP2:
             case 0xE4:
                 return OK, struct.pack("<BBH", 0, 80, 3_900)
             case 0xEC:
+                self.clock_was = (now, self.clock)
                 self.clock = (datetime(*struct.unpack("<HBBBBB", payload)) - now).total_seconds()
                 return OK, b""
             case 0xF1:

@@ -104,6 +104,7 @@ class Cuff:
     order       "oldest" or "newest" first, as cuffs differ
     deletes     whether a reading is forgotten once it was confirmed; else all are sent again on every link
     clock       what its clock is ahead of the true time, in seconds; None: it was never set
+    clock_was   until when, and what it was ahead before it was set
     takes       what a time write does: "sets" the clock, is "refuses"d with 0x80, or "keeps" the old one without a word
     big_endian  whether pulse and status have their high octet first
 
@@ -123,6 +124,7 @@ class Cuff:
     measured: list[Reading] = field(default_factory=list)
     sent_at: list[list[int]] = field(default_factory=list)
     confirmed_at: list[list[int]] = field(default_factory=list)
+    clock_was: tuple[datetime, float | None] | None = None
 
     def fill(self, count: int, now: datetime, user: int | None = 1) -> None:
         """Readings an hour apart, the last one just made, each other than the others."""
@@ -132,7 +134,9 @@ class Cuff:
     def measure(self, now: datetime, ago: float = 0, user: int | None = 1, status: int | None = 0, failed: bool = False) -> Reading:
         """A reading taken so many seconds ago; a failed one has no pressure."""
         taken = now.replace(microsecond=0) - timedelta(seconds=ago)
-        time = None if self.clock is None else taken + timedelta(seconds=round(self.clock))
+        before = self.clock_was is not None and now - timedelta(seconds=ago) < self.clock_was[0]
+        ahead = self.clock_was[1] if before else self.clock
+        time = None if ahead is None else taken + timedelta(seconds=round(ahead))
         *pressures, pulse = values(len(self.measured))
         reading = Reading(*([None] * 3 if failed else pressures), None if failed else pulse, time, user, status, taken=taken)
         self.readings.append(reading)
@@ -174,6 +178,7 @@ class Cuff:
         if self.takes == "refuses":
             return REFUSES_TIME
         if self.takes == "sets":
+            self.clock_was = (now, self.clock)
             self.clock = (read_date_time(value) - now).total_seconds()
         return None
 
@@ -183,7 +188,8 @@ class Cuff:
         """All that it measured, each reading with `held`, `sent` and `confirmed`."""
         held = {id(reading) for reading in self.readings}
         return {
-            "clock": self.clock, "time_writes": [value.hex() for value in self.time_writes],
+            "clock": self.clock, "clock_was": self.clock_was and [self.clock_was[0].isoformat(), self.clock_was[1]],
+            "time_writes": [value.hex() for value in self.time_writes],
             "readings": [
                 {
                     **{name: getattr(reading, name) for name in ("systolic", "diastolic", "mean", "pulse", "user", "status", "kpa")},
@@ -197,6 +203,7 @@ class Cuff:
     def restore(self, books: dict) -> None:
         """Takes up the books of a cuff that was switched off."""
         self.clock = books["clock"]
+        self.clock_was = books["clock_was"] and (datetime.fromisoformat(books["clock_was"][0]), books["clock_was"][1])
         self.time_writes = [bytes.fromhex(value) for value in books["time_writes"]]
         self.readings, self.measured, self.sent_at, self.confirmed_at = [], [], [], []
         for row in books["readings"]:

@@ -33,6 +33,11 @@ class Cuffs(Scene):
         until(lambda: all(each["confirmed"] for each in self.house.books(serial)["readings"]), seconds,
               lambda: f"{serial}: {self.house.books(serial)['readings'][-3:]}: {self.house.last_words()}")
 
+    def await_next_second(self):
+        """Cuffs count whole seconds, and name files by them."""
+        begun = int(time.time())
+        until(lambda: int(time.time()) > begun, 5, "time stands still", 0.02)
+
     def set_aside(self):
         return self.house.ask("quarantine")["entries"]
 
@@ -150,9 +155,8 @@ class Cuffs(Scene):
         house.stop()
         house.configure([Cuff("HANDED-ON", "bert", "C0:00:00:00:08:05")], "anna")
         house.start()
-        # Cuffs count whole seconds: the next one is bert's for certain.
-        started = int(time.time())
-        until(lambda: int(time.time()) > started, 5, "time stands still")
+        # The next one is bert's for certain.
+        self.await_next_second()
         self.measure("HANDED-ON")
         house.peers.ask("HANDED-ON", do="present")
         self.await_confirmed("HANDED-ON")
@@ -219,8 +223,9 @@ class Cuffs(Scene):
         # It is switched off, measures three times, which costs it its three oldest, and is switched on again.
         house.peers.ask("RING", do="absent")
         before, links = set(books["files"]), len(house.books("RING")["links_seen"])
-        for ago in (30, 20, 10):
-            self.measure("RING", ago=ago)
+        for _ in range(3):
+            self.measure("RING")
+            self.await_next_second()
         house.peers.ask("RING", do="present")
         self.assertEqual(len(house.await_readings().arrived), 53)
         books = house.books("RING")

@@ -76,6 +76,18 @@ class Measurements(unittest.TestCase):
             self.assertEqual(it.write_time(bytes.fromhex("E807060F11111B"), NOW), error)
             self.assertEqual(it.clock, clock)
 
+    def test_what_was_measured_before_the_clock_was_set_has_the_time_that_it_showed_then(self):
+        cuff, family = Cuff("BP-1", clock=-3600), bp2.BP2("BP-2", clock=-3600)
+        cuff.write_time(bytes.fromhex("E807060F11111B"), NOW)
+        family.link_began()
+        family.written(bp2.frame(0xEC, 0, 1, bytes.fromhex("E807060F11111B")), NOW)
+        again = Cuff("BP-1")
+        again.restore(json.loads(json.dumps(cuff.books())))
+        for it in (cuff, family, again):
+            for ago in (20, 5):
+                it.measure(NOW + timedelta(seconds=10), ago)
+            self.assertEqual([each["time"] for each in it.books()["readings"]], ["2024-06-15T16:17:17", "2024-06-15T17:17:32"])
+
 
 class Family(unittest.TestCase):
     def test_frames_are_those_known_from_the_air(self):
