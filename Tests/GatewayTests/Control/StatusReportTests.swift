@@ -55,10 +55,10 @@ struct StatusReportTests {
         #expect(report.json.encoded() == """
             {"version":"0.1.0","pid":1,"uptime":2,"clock":{"synchronised":false,"unix_time":3},"configuration":{"refused":false,"restart_needed":[]},\
             "outbox":{"queued":0,"places":20,"free":20,"exhausted":0,"quarantined":0,"sealed":0,"evidence":0,"damaged_file":null,"fault":null},\
-            "owners":[{"key":"a","state":"waiting","holding":null,"waiting":null,"queued":0,"last_success_age":null,"last_error":null}],\
+            "owners":[{"key":"a","state":"waiting","endpoint":null,"holding":null,"waiting":null,"queued":0,"last_success_age":null,"last_error":null}],\
             "radio":null,"collars":[{"name":"f","serial":"S\\"1","owner":"a","state":"away","since":4,"battery":null,"firmware":null,"log":null,"oldest":null,\
             "next":null,"checkpoint":null,"unread":null,"settled_through":null,"pending_clear":null,"last_heartbeat_age":null,"link":null,"address":null,"bonded":null,"held_why":null,\
-            "last_error":null}],"leds":{"status":null,"radio":null,"uplink":null}}
+            "last_error":null}],"cuffs":[],"leds":{"status":null,"radio":null,"uplink":null}}
             """)
         #expect(try JSONValue(parsing: Array(report.json.encoded(indented: true).utf8)) == report.json)
     }
