@@ -161,7 +161,7 @@ struct BondMigrationTests {
         try database.persistLog()
         try database.script("""
             DROP TABLE bond; DROP TABLE long_term_key; DROP TABLE signature_key; DROP TABLE attribute_cache; DROP TABLE adopted;
-            DROP TABLE reading; DROP TABLE open_entry; DROP TABLE delivered_reading; DROP TABLE cuff_assignment; DROP TABLE cuff_file;
+            DROP TABLE reading; DROP TABLE open_entry; DROP TABLE delivered_reading; DROP TABLE cuff_assignment; DROP TABLE cuff_file; DROP TABLE cuff_clock;
             DELETE FROM meta WHERE name LIKE 'cuff-%'; PRAGMA user_version = 1;
             """)
         database.close()

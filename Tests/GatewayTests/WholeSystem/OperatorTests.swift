@@ -260,7 +260,7 @@ struct OperatorTests {
             }
             let unreadable = UnreadableReading([1, 7, 3], serial: "BP-1", received: 1_790_000_000, code: "measurement-short")
             try await setAside(world, readings.map { ($0.record(owner: "", received: 1_790_000_000), "reading-user-unmapped") } + [(unreadable.record, "reading-unreadable")])
-            let station = Station(world, world.configuration())
+            let station = Station(world, world.configuration(patients: false))
             try await station.start()
             let list = try await station.ask(.quarantine)
             let entries = try #require(list["quarantine"]?["entries"]?.elements)

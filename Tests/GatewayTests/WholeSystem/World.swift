@@ -101,12 +101,12 @@ final class World: Sendable {
     /// A configuration with `owner` as the owner of the first collar; `second` is the second one's, if there is one.
     func configuration(
         owner: String = "ann", backlog: Configuration.Backlog? = nil, owners: [String] = ["ann", "ben"], second: String = "ben", directory outbox: String? = nil,
-        cuffs: [Configuration.Cuff] = []
+        cuffs: [Configuration.Cuff] = [], patients: Bool = true
     ) -> Configuration {
         let profile = CollarProfile()
         let devices = [("front", "C-1", owner, backlog), ("back", "C-2", second, nil)].prefix(collars.count)
         return Configuration(
-            owners: owners.map { .init(key: $0, tokenFile: "\(directory)/\($0).token", patient: "Patient/\($0)") },
+            owners: owners.map { .init(key: $0, tokenFile: "\(directory)/\($0).token", patient: patients ? "Patient/\($0)" : nil) },
             collars: devices.map { name, serial, owner, backlog in .init(
                 name: name, serial: serial, owner: owner, link: .socket(path: "unused"), backlog: backlog, awayAfter: .seconds(86_400),
                 security: .none, pairing: .init(repair: false, passkey: .none), service: profile.service, heartbeat: profile.heartbeat,
