@@ -436,6 +436,27 @@ struct GivenReadingsTests {
         await outbox.close()
     }
 
+    @Test("readings of nobody come over from a broken file as nobody's, with their reason, and can be given")
+    func salvaged() async throws {
+        let directory = Directory()
+        var outbox = try await Outbox.ready(directory)
+        _ = try await outbox.configureOwners(["ada", "bob"])
+        for number in 0..<2 { try await outbox.accept([.setReadingAside(record(number), reason: "reading-user-unmapped (user 3)")]) }
+        let id = try await outbox.snapshot().quarantined[0].id
+        await outbox.close()
+        let database = try Database("\(directory.path)/outbox.db", mode: .normal, vfs: nil)
+        try database.run("UPDATE line SET next = next + 1")
+        database.close()
+        outbox = try await Outbox.open(directory)
+        _ = try await outbox.configureOwners(["ada", "bob"])
+        let head = try #require(try await outbox.snapshot().quarantined.first)
+        #expect(head.id == id && head.owner == "" && head.quarantineReason == "reading-user-unmapped (user 3)")
+        // What comes later does not join what may have been changed.
+        try await outbox.accept([.setReadingAside(record(2), reason: "reading-user-unmapped (user 3)"), give(id)])
+        #expect(try await outbox.loadReadings(id).readings == [record(0, owner: "bob"), record(1, owner: "bob")])
+        await outbox.close()
+    }
+
     @Test("the readings of nobody are not released, and the refusal says what to do")
     func released() async throws {
         let directory = Directory()

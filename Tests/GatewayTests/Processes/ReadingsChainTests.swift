@@ -240,6 +240,24 @@ struct ReadingsChainTests {
         #expect(conflicts.count == 1)
     }
 
+    @Test("a backend that answers 412 without saying for which is asked in halves; what it takes in the end arrives, and what it never takes is kept", arguments: [1, 2, 3, 0])
+    func unnamed(count: Int) throws {
+        let (stage, outbox) = try stage()
+        try stage.backend.ask("{\"fault\":\"status\",\"status\":412,\"count\":\(count)}")
+        let chain = try Chain(stage, outbox)
+        let readings = stored(0..<12)
+        try chain.run { chain in
+            try await chain.keep(readings, of: "anna")
+            #expect(try await chain.drained())
+            var kept: [String] = []
+            for head in try #require(await chain.store.snapshot).quarantined { kept += try await chain.store.loadReadings(head.id).readings.map(\.name) }
+            #expect(kept.sorted() == (count == 0 ? names(readings) : []))
+        }
+        #expect(try held(stage, "anna") == (count == 0 ? [] : names(readings)))
+        let byKey = Dictionary(grouping: chain.wire.requests) { $0.header("Idempotency-Key") ?? "" }
+        #expect(byKey.values.allSatisfy { Set($0.map(\.body)).count == 1 })
+    }
+
     @Test("octets in the outbox that this release cannot read are set aside, and cost no other reading")
     func unreadable() throws {
         let (stage, outbox) = try stage()
