@@ -63,6 +63,9 @@ class Trouble(Scene):
             until(lambda serial=serial: house.books(serial)["unconfirmed"], 60, house.last_words)
             last = house.books(serial)["readings"][-1]
             self.assertEqual((last["held"], last["confirmed"]), (True, []))
+            # The cuff hung up meanwhile, or waits still; why its reading was not taken is known either way.
+            said = house.journal()
+            self.assertTrue([line for line in said if f"readings of {serial.lower()} cannot be stored: the queue is full" in line])
         self.assertEqual(self.queued(), PLACES)
 
         house.peers.ask("BUSY", do="stop-producing")

@@ -70,6 +70,14 @@ class Cuffs(Scene):
         self.assertEqual([len(each["sent"]) for each in books["readings"]], [1] * 27)
         self.assert_words()
         self.assert_strangers_left_alone()
+        until(lambda: house.cuff("FULL")["state"] == "away", 10, house.last_words)
+        status = house.cuff("FULL")
+        known = {name: status[name] for name in ("name", "owner", "address", "bonded", "held_why", "last_error", "battery_low_since")}
+        self.assertEqual(known, {
+            "name": "full", "owner": "anna", "address": "C0:00:00:00:08:01", "bonded": True, "held_why": None, "last_error": None, "battery_low_since": None})
+        # Its clock on the second link, which shows whole seconds.
+        self.assertLess(abs(status["clock_ahead"]), 3)
+        self.assertLess(status["last_reading_age"], 30)
 
     def assert_words(self):
         """Both moments of each reading are told of, and no value is."""
