@@ -140,10 +140,19 @@ class BP2:
         ring = self.files.get(READINGS, b"")
         held = files | {ring[place : place + RECORD] for place in range(HEADER, len(ring), RECORD)}
         return {
-            "clock": self.clock, "commands": self.commands, "opened": self.opened, "links_seen": [asdict(link) for link in self.links],
+            "clock": self.clock, "clock_was": self.clock_was and [self.clock_was[0].isoformat(), self.clock_was[1]], "commands": self.commands, "opened": self.opened, "links_seen": [asdict(link) for link in self.links],
             "files": {name: octets.hex() for name, octets in self.files.items()},
             "readings": [{**each, "held": bytes.fromhex(each["octets"]) in held} for each in self.measured],
         }
+
+    def restore(self, books: dict) -> None:
+        """Takes up the books of a cuff that was switched off."""
+        self.clock = books["clock"]
+        self.clock_was = books["clock_was"] and (datetime.fromisoformat(books["clock_was"][0]), books["clock_was"][1])
+        self.commands, self.opened = books["commands"], books["opened"]
+        self.links = [Link(**link) for link in books["links_seen"]]
+        self.files = {name: bytes.fromhex(octets) for name, octets in books["files"].items()}
+        self.measured = [{name: value for name, value in row.items() if name != "held"} for row in books["readings"]]
 
     def written(self, octets: bytes, now: datetime) -> list[bytes]:
         """What is answered to octets of the write characteristic."""

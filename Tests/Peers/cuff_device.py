@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -21,6 +22,23 @@ from peer import FLAGS, Event, Peer
 from virtual_radio import Air
 
 BLOOD_PRESSURE = UUID.from_16_bits(0x1810)
+
+
+class Memory:
+    """A file in which a cuff's books outlive it; none when the path is empty."""
+
+    def __init__(self, path: str, now: Callable[[], dict]) -> None:
+        self.file = Path(path) if path else None
+        self._now = now
+
+    def books(self) -> dict | None:
+        return json.loads(self.file.read_text()) if self.file is not None and self.file.exists() else None
+
+    def keep(self) -> None:
+        if self.file is not None:
+            beside = self.file.with_suffix(".new")
+            beside.write_text(json.dumps(self._now()))
+            beside.rename(self.file)
 
 
 class CuffDevice(Peer):
@@ -50,9 +68,9 @@ class CuffDevice(Peer):
     ) -> None:
         super().__init__(air, serial, address, emit, bondable=secure, calls_itself=model, **peer)
         self.cuff = Cuff(serial, order, deletes, None if clockless else -behind, "refuses" if clockless else takes, big_endian=big_endian)
-        self.memory = Path(memory) if memory else None
-        if self.memory is not None and self.memory.exists():
-            self.cuff.restore(json.loads(self.memory.read_text()))
+        self.memory = Memory(memory, self.cuff.books)
+        if (books := self.memory.books()) is not None:
+            self.cuff.restore(books)
         else:
             self.cuff.fill(readings, datetime.now(), user or None)
         self.quiet = quiet
@@ -79,7 +97,7 @@ class CuffDevice(Peer):
 
     def on_link_ended(self) -> None:
         self.services.link_ended()
-        self._remember()
+        self.memory.keep()
 
     def on_subscription(self, characteristic: Characteristic, value: int) -> None:
         self.services.subscribed(characteristic, value)
@@ -106,7 +124,7 @@ class CuffDevice(Peer):
         # Bumble takes no subscription for an indication that is confirmed.
         if connection is None or not self.subscriptions.get(characteristic.handle, 0) & 2:
             raise ConnectionError("nobody listens")
-        self._remember()
+        self.memory.keep()
         await self.device.indicate_subscriber(connection, characteristic, value)
         if self.deaf:
             self.deaf -= 1
@@ -117,7 +135,7 @@ class CuffDevice(Peer):
         self.tell("confirmed", value=value.hex())
 
     async def _sent(self) -> None:
-        self._remember()
+        self.memory.keep()
         asyncio.get_running_loop().create_task(self.drop())
 
     async def _not_confirmed(self) -> None:
@@ -126,17 +144,11 @@ class CuffDevice(Peer):
         self.tell("unconfirmed")
         asyncio.get_running_loop().create_task(self.drop())
 
-    def _remember(self) -> None:
-        if self.memory is not None:
-            beside = self.memory.with_suffix(".new")
-            beside.write_text(json.dumps(self.cuff.books()))
-            beside.rename(self.memory)
-
     async def serve(self, request: dict) -> dict:
         match request:
             case {"do": "measure"}:
                 self.cuff.measure(datetime.now(), **{key: request[key] for key in ("ago", "user", "status", "failed") if key in request})
-                self._remember()
+                self.memory.keep()
                 self.services.send()
                 asyncio.get_running_loop().create_task(self.advertise())
             case {"do": "deaf", "count": int(count)}:
@@ -154,14 +166,20 @@ class BP2Device(Peer):
     keeps_list    a W model
     single_file   a second file is refused on the same link
     behind        seconds by which the clock is behind
+    memory        a file in which its books outlive it
     """
 
     def __init__(
-        self, air: Air, serial: str, address: str, emit: Event, *, readings: int = 0, keeps_list: bool = False, single_file: bool = False, behind: int = 0, **peer,
+        self, air: Air, serial: str, address: str, emit: Event, *, readings: int = 0, keeps_list: bool = False, single_file: bool = False, behind: int = 0,
+        memory: str = "", **peer,
     ) -> None:
         super().__init__(air, serial, address, emit, bondable=False, **peer)
         self.cuff = BP2(serial, keeps_list, single_file, clock=-behind)
-        self.cuff.fill(readings, datetime.now())
+        self.memory = Memory(memory, self.cuff.books)
+        if (books := self.memory.books()) is not None:
+            self.cuff.restore(books)
+        else:
+            self.cuff.fill(readings, datetime.now())
         self.services = BP2Services(self.cuff, notify=self._notify, room=lambda: (self.connection.att_mtu if self.connection else 23) - 3)
         self.device.add_services(self.services.services)
 
@@ -173,6 +191,9 @@ class BP2Device(Peer):
     def on_link(self, connection: Connection) -> None:
         self.cuff.link_began()
 
+    def on_link_ended(self) -> None:
+        self.memory.keep()
+
     async def _notify(self, characteristic: Characteristic, value: bytes) -> None:
         if self.connection is not None:
             await self.device.notify_subscriber(self.connection, characteristic, value)
@@ -181,6 +202,7 @@ class BP2Device(Peer):
         match request:
             case {"do": "measure"}:
                 self.cuff.measure(datetime.now(), **{key: request[key] for key in ("ago", "user") if key in request})
+                self.memory.keep()
                 return {"ok": True}
             case {"query": "books"}:
                 return {**self.state(), **self.cuff.books()}

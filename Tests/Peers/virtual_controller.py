@@ -13,7 +13,7 @@
   cuffs        serial=BP-1  readings=N  order=oldest|newest  deletes=yes|no  drops=yes|no  takes=sets|refuses|keeps  behind=SECONDS
                time-in=current-time|date-time  secure=yes|no  quiet=yes|no  records=yes|no  user=N (0: not said)  bond-first=yes|no  clockless=yes|no
                pause-ms=N between readings  model=NAME  big-endian=yes|no pulse and status  memory=FILE: where its books outlive it
-  bp2          serial=BP-1  readings=N  keeps-list=yes|no  single-file=yes|no  behind=SECONDS
+  bp2          serial=BP-1  readings=N  keeps-list=yes|no  single-file=yes|no  behind=SECONDS  memory=FILE
   peripherals  name=NAME  bondable=yes|no
 
 stdout: JSON events, one a line; the first, {"event":"ready"}, comes when the kernel has its controller and everything advertises.

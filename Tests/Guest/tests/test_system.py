@@ -118,8 +118,9 @@ def cuff_trouble(play: Play) -> None:
 
 def cuff_power(play: Play) -> None:
     # The cuffs keep their power: keys and memories are in the exchange.
-    play.boot("system_cuff_power", "before", limit=150, options=("--cut-at", "power cut"))
-    play.boot("system_cuff_power", "after", limit=150)
+    for which in ("", "_file"):
+        play.boot("system_cuff_power", f"before{which}", limit=150, options=("--cut-at", "power cut"))
+        play.boot("system_cuff_power", f"after{which}", limit=150)
     play.judge_bundles()
 
 

@@ -81,9 +81,11 @@ class Measurements(unittest.TestCase):
         cuff.write_time(bytes.fromhex("E807060F11111B"), NOW)
         family.link_began()
         family.written(bp2.frame(0xEC, 0, 1, bytes.fromhex("E807060F11111B")), NOW)
-        again = Cuff("BP-1")
-        again.restore(json.loads(json.dumps(cuff.books())))
-        for it in (cuff, family, again):
+        again = Cuff("BP-1"), bp2.BP2("BP-2")
+        for it, before in zip(again, (cuff, family)):
+            it.restore(json.loads(json.dumps(before.books())))
+            self.assertEqual(it.books(), before.books())
+        for it in (cuff, family, *again):
             for ago in (20, 5):
                 it.measure(NOW + timedelta(seconds=10), ago)
             self.assertEqual([each["time"] for each in it.books()["readings"]], ["2024-06-15T16:17:17", "2024-06-15T17:17:32"])
