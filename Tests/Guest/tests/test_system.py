@@ -82,7 +82,7 @@ def stream(play: Play) -> None:
 
 
 def crashes(play: Play) -> None:
-    play.boot("system_crashes", SEED, limit=240)
+    play.boot("system_crashes", SEED, limit=330)
 
 
 def reboot(play: Play) -> None:
