@@ -114,8 +114,14 @@ struct CuffOwnersTests {
 
     @Test("readings of two users who are in doubt are set aside for different reasons, so that neither is given to the other's owner")
     func reasons() {
-        #expect(CuffOwners.Doubt.unmappedUser.reason(user: 3) == "reading-user-unmapped (user 3)")
-        #expect(CuffOwners.Doubt.unmappedUser.reason(user: 4) != CuffOwners.Doubt.unmappedUser.reason(user: 3))
-        #expect(CuffOwners.Doubt.missingUser.reason(user: nil) == "reading-user-missing")
+        let users = Self.owners(.users([1: "ann"]), [Self.assigned("ann", user: 1)])
+        #expect(users.reason(for: .unmappedUser, user: 3) == "reading-user-unmapped (user 3)")
+        #expect(users.reason(for: .unmappedUser, user: 4) != users.reason(for: .unmappedUser, user: 3))
+        #expect(users.reason(for: .missingUser, user: nil) == "reading-user-missing")
+        // A cuff that had users until it became somebody's whole; and one that never had.
+        let former = Self.owners(.owner("ben"), [Self.assigned("ann", user: 1), Self.assigned("ben", since: 1_000)])
+        #expect(former.reason(for: .beforeAssignment, user: 2) == "reading-before-assignment (user 2)")
+        let whole = Self.owners(.owner("ben"), [Self.assigned("ann"), Self.assigned("ben", since: 1_000)])
+        #expect(whole.reason(for: .beforeAssignment, user: 2) == "reading-before-assignment")
     }
 }

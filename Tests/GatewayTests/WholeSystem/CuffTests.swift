@@ -155,7 +155,7 @@ struct CuffTests {
             #expect(Set(readings.filter { $0.owner == "ann" }.map(\.systolic)) == ["111", "112"])
             #expect(readings.filter { $0.owner == "ben" }.map(\.systolic) == ["122"])
             #expect(readings.count == 3)
-            #expect(await life.hub.view().snapshot?.quarantined.map(\.quarantineReason) == ["reading-user-unmapped"])
+            #expect(await life.hub.view().snapshot?.quarantined.map(\.quarantineReason) == ["reading-user-unmapped (user 3)"])
             await life.hub.stop()
         }
     }

@@ -196,7 +196,7 @@ actor CuffAgent {
                          LogField("DEVICE", device.serial), LogField("OWNER", record.owner), LogField("ENTRY", entry))
             await served()
             services.onEvent(.readingStored)
-        case .doubted(_, let reading, let doubt):
+        case .doubted(_, let reading, let doubt, _):
             guard case .readingStored(let entry) = outcome else { break }
             services.log(.error, .readingSetAside, "a blood-pressure reading of \(device.name) is nobody's and is set aside: \(doubt.words(reading.measurement.user)); "
                          + "see: gateway quarantine", LogField("DEVICE", device.serial), LogField("ENTRY", entry), LogField("REASON", doubt.rawValue))

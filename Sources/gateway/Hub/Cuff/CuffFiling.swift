@@ -10,7 +10,7 @@ struct CuffFiling: Sendable {
         case failedMeasurement
         case stored(ReadingRecord, CuffReading)
         /// Nobody knows whose it is.
-        case doubted(ReadingRecord, CuffReading, CuffOwners.Doubt)
+        case doubted(ReadingRecord, CuffReading, CuffOwners.Doubt, reason: String)
         /// Its octets are kept for somebody who can read them.
         case unreadable(ReadingRecord, CuffError)
 
@@ -19,7 +19,7 @@ struct CuffFiling: Sendable {
             switch self {
             case .failedMeasurement: nil
             case .stored(let record, _): .storeReading(record)
-            case .doubted(let record, _, let doubt): .setReadingAside(record, reason: doubt.rawValue)
+            case .doubted(let record, _, _, let reason): .setReadingAside(record, reason: reason)
             case .unreadable(let record, let error): .setReadingAside(record, reason: error.code.rawValue)
             }
         }
@@ -49,7 +49,7 @@ struct CuffFiling: Sendable {
         }
         switch owners.owner(ofUser: measurement.user, at: time) {
         case .owner(let owner): return .stored(record(owner), reading)
-        case .doubt(let doubt): return .doubted(record(""), reading, doubt)
+        case .doubt(let doubt): return .doubted(record(""), reading, doubt, reason: owners.reason(for: doubt, user: measurement.user))
         }
     }
 

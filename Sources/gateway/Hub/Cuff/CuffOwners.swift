@@ -77,6 +77,14 @@ struct CuffOwners: Sendable {
         }
     }
 
+    /// The reason under which a reading lies in quarantine. What lies together there is given to somebody together: of a cuff that has users, or had, the readings of one
+    /// stay apart from those of another.
+    func reason(for doubt: Doubt, user: UInt32?) -> String {
+        var hasUsers = assignments.contains { $0.user != nil }
+        if case .users = ownership { hasUsers = true }
+        return user.flatMap { hasUsers ? "\(doubt.rawValue) (user \($0))" : nil } ?? doubt.rawValue
+    }
+
     /// Who was the owner before, if that person is still configured and was it at that time.
     private func former(of key: UInt32?, before current: CuffAssignment, at time: ReadingTime) -> String? {
         let earlier = assignments.filter { Self.covers($0, key) }.dropLast()
