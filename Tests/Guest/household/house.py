@@ -154,6 +154,11 @@ level = "debug"
         done = self.run("status", "--json", seconds=10)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
+    def is_asked(self) -> bool:
+        """Whether a command of the gateway waits for the daemon's answer."""
+        with open("/proc/net/unix") as sockets:
+            return any(line.split()[5] == "03" and line.rstrip().endswith(f" {self.logs}/control.socket") for line in list(sockets)[1:])
+
     def collar(self, serial: str) -> dict[str, Any]:
         """What `gateway status` says of a collar."""
         status = self.status()

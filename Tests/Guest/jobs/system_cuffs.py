@@ -4,6 +4,7 @@
 import sys
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -210,6 +211,24 @@ class Cuffs(Scene):
         self.await_confirmed("NEW-HERE")
         self.assertEqual(len(house.await_readings().arrived), 3)
         self.assertEqual(house.books("NEW-HERE")["pairings"], 1)
+
+    def test_a_probe_waits_for_the_cuff_and_takes_nothing_from_it(self):
+        house = self.use(Cuff("LOOKED-AT", "bert", "C0:00:00:00:08:09"))
+        with ThreadPoolExecutor(1) as installer:
+            probe = installer.submit(house.ask, "probe", "looked-at", seconds=70)
+            until(house.is_asked, 20, house.last_words)
+            # What was asked before this is known when it is answered.
+            house.status()
+            self.measure("LOOKED-AT")
+            report = probe.result()
+        self.assertEqual((report["device"], report["address"], report["encrypted"]), ("looked-at", "C0:00:00:00:08:09", True))
+        found = {characteristic["uuid"] for service in report["services"] for characteristic in service["characteristics"]}
+        self.assertLessEqual({"2a35", "2a49", "2a25"}, {uuid.lower() for uuid in found}, report["services"])
+        # It neither had its clock set behind the hub's back nor was its reading taken on that link.
+        self.await_confirmed("LOOKED-AT")
+        self.assertEqual(len(house.await_readings().arrived), 1)
+        books = house.books("LOOKED-AT")
+        self.assertEqual((books["links"], books["pairings"], len(books["readings"][0]["sent"]), len(books["time_writes"])), (2, 1, 1, 1))
 
     # The BP2 family
 
