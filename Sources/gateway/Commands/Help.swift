@@ -218,8 +218,9 @@ extension Invocation {
     private static let probe = """
         Usage: gateway probe DEVICE [--json] [--config FILE | --socket PATH]
 
-        Looks at the configured DEVICE from end to end: services and characteristics, heartbeat, status, and what in it is not
-        as the collar profile says. It changes nothing on the device and reads no window. It must be run by root or by the
+        Looks at the configured DEVICE from end to end: services and characteristics, a collar's heartbeat and status, and what
+        in it is not as the profile of its kind says. It changes nothing on the device and takes no window and no reading. A cuff
+        that is away is looked at when it comes within a minute: switch it on, or measure. It must be run by root or by the
         gateway's user.
 
           --json          print JSON, for programs; names do not change between releases
