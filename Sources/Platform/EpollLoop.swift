@@ -73,6 +73,11 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
         return timers.add(deadline, body)
     }
 
+    public func schedule(at deadline: BootInstant, notBefore earliest: BootInstant, _ body: @escaping @Sendable () -> Void) -> TimerID {
+        onLoop()
+        return timers.add(deadline, notBefore: earliest, body)
+    }
+
     public func cancel(_ timer: TimerID) {
         onLoop()
         timers.cancel(timer)
@@ -179,9 +184,7 @@ public final class EpollLoop: EventLoop, @unchecked Sendable {
     }
 
     private func fireTimers() {
-        guard let first = timers.next else { return }
-        let now = self.now
-        guard first <= now else { return }
+        guard timers.hasDue(at: now) else { return }
         for timer in timers.due(at: now) { timers.take(timer)?() }
     }
 

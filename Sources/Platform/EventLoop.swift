@@ -29,6 +29,10 @@ public protocol EventLoop: SerialExecutor, TaskExecutor {
     /// and those of one deadline in the order in which they were made.
     func schedule(at deadline: BootInstant, _ body: @escaping @Sendable () -> Void) -> TimerID
 
+    /// Runs `body` once: as soon as the loop is awake for another reason from `earliest` on, and at `deadline` at the latest. So what is done every
+    /// now and then costs no wake-up of its own while there are others.
+    func schedule(at deadline: BootInstant, notBefore earliest: BootInstant, _ body: @escaping @Sendable () -> Void) -> TimerID
+
     /// Forgets a timer that has not fired; does nothing for one that has.
     func cancel(_ timer: TimerID)
 

@@ -5,10 +5,12 @@ import Glibc
 ///
 /// Disk writes may take seconds on an SD card; the loop must turn meanwhile.
 public final class StorageThread: SerialExecutor, @unchecked Sendable {
-    // Unchecked: `jobs` and `stopping` are guarded by `mutex`; `thread` is written once, before the thread can be joined.
+    // Unchecked: `jobs`, `asked`, `answered` and `stopping` are guarded by `mutex`; `thread` is written once, before the thread can be joined.
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var jobs: [UnownedJob] = []
+    private var asked: UInt64 = 0
+    private var answered: UInt64 = 0
     private var stopping = false
     private var thread = pthread_t()
 
@@ -57,6 +59,21 @@ public final class StorageThread: SerialExecutor, @unchecked Sendable {
         precondition(pthread_equal(pthread_self(), thread) != 0, "called off the storage thread")
     }
 
+    /// Asks the thread for a sign of life. It answers when it has done what was queued before; whoever asks looks at `hasAnswered` some time later.
+    public func ping() {
+        pthread_mutex_lock(mutex)
+        asked += 1
+        pthread_cond_signal(condition)
+        pthread_mutex_unlock(mutex)
+    }
+
+    /// Whether every `ping` so far is answered.
+    public var hasAnswered: Bool {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return answered == asked
+    }
+
     /// Runs what is queued, then ends the thread and waits for it. Nothing may be enqueued afterwards.
     public func stop() {
         pthread_mutex_lock(mutex)
@@ -69,12 +86,23 @@ public final class StorageThread: SerialExecutor, @unchecked Sendable {
     private func work() {
         while true {
             pthread_mutex_lock(mutex)
-            while jobs.isEmpty, !stopping { pthread_cond_wait(condition, mutex) }
+            while jobs.isEmpty, asked == answered, !stopping { pthread_cond_wait(condition, mutex) }
+            // With nothing queued before it, a ping is answered here and now.
+            if jobs.isEmpty { answered = asked }
+            let asked = asked
             let batch = jobs
             jobs.removeAll(keepingCapacity: true)
+            let ends = batch.isEmpty && stopping
             pthread_mutex_unlock(mutex)
-            if batch.isEmpty { return }
+            if ends { return }
+            defer { answer(asked) }
             for job in batch { job.runSynchronously(on: asUnownedSerialExecutor()) }
         }
+    }
+
+    private func answer(_ number: UInt64) {
+        pthread_mutex_lock(mutex)
+        answered = number
+        pthread_mutex_unlock(mutex)
     }
 }

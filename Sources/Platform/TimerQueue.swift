@@ -7,6 +7,8 @@ struct TimerQueue {
 
     private var heap: [Entry] = []
     private var bodies: [TimerID: @Sendable () -> Void] = [:]
+    /// Timers that may come before their deadline, and from when on. There are few of them.
+    private var lenient: [TimerID: BootInstant] = [:]
     private var lastNumber: UInt64 = 0
 
     /// The deadline of the earliest timer that still stands.
@@ -32,8 +34,23 @@ struct TimerQueue {
         return id
     }
 
+    /// A timer that comes at any moment from `earliest` on at which timers are asked for anyway, and at `deadline` at the latest.
+    mutating func add(_ deadline: BootInstant, notBefore earliest: BootInstant, _ body: @escaping @Sendable () -> Void) -> TimerID {
+        let id = add(deadline, body)
+        lenient[id] = earliest
+        return id
+    }
+
+    /// Whether a timer is due at `now`, or may be taken then.
+    mutating func hasDue(at now: @autoclosure () -> BootInstant) -> Bool {
+        guard let next else { return false }
+        let now = now()
+        return next <= now || lenient.values.contains { $0 <= now }
+    }
+
     mutating func cancel(_ id: TimerID) {
         guard bodies.removeValue(forKey: id) != nil else { return }
+        lenient[id] = nil
         // Many timers are set and cancelled without ever coming due (transaction timeouts): the heap must not keep them all.
         if heap.count > 64, heap.count > 4 * bodies.count { rebuild() }
     }
@@ -45,9 +62,12 @@ struct TimerQueue {
         var due: [TimerID] = []
         while let deadline = next, deadline <= now {
             due.append(heap[0].id)
+            lenient[heap[0].id] = nil
             removeFirst()
         }
-        return due
+        let early = lenient.filter { $0.value <= now }.keys.sorted { $0.number < $1.number }
+        for id in early { lenient[id] = nil }
+        return due + early
     }
 
     /// What a timer was to do, once; `nil` when it was cancelled.

@@ -37,6 +37,10 @@ public final class VirtualLoop: EventLoop, @unchecked Sendable {
 
     public func schedule(at deadline: BootInstant, _ body: @escaping @Sendable () -> Void) -> TimerID { timers.add(deadline, body) }
 
+    public func schedule(at deadline: BootInstant, notBefore earliest: BootInstant, _ body: @escaping @Sendable () -> Void) -> TimerID {
+        timers.add(deadline, notBefore: earliest, body)
+    }
+
     public func cancel(_ timer: TimerID) { timers.cancel(timer) }
 
     public func watch(_ descriptor: CInt, for interest: Readiness, _ body: @escaping @Sendable (Readiness) -> Void) throws(SystemError) {

@@ -60,6 +60,38 @@ struct StorageThreadTests {
         #expect(notes.all == Array(0..<50))
     }
 
+    @Test("a ping is answered by a thread that is idle, and by one that is busy only when it has done what was queued before")
+    func ping() throws {
+        let storage = try StorageThread()
+        defer { storage.stop() }
+        #expect(storage.hasAnswered)
+        storage.ping()
+        #expect(eventually { storage.hasAnswered })
+        let loop = try EpollLoop()
+        let store = Store(storage, Notes())
+        let gate = Mutex(false)
+        let begun = Mutex(false)
+        try loop.run {
+            let busy = loop.spawn {
+                await store.wait {
+                    begun.withLock { $0 = true }
+                    return gate.withLock { $0 }
+                }
+            }
+            await loop.yield()
+            #expect(eventually { begun.withLock { $0 } })
+            storage.ping()
+            storage.ping()
+            for _ in 0..<20 {
+                _ = poll(nil, 0, 1)
+                #expect(!storage.hasAnswered)
+            }
+            gate.withLock { $0 = true }
+            _ = await busy.value
+        }
+        #expect(eventually { storage.hasAnswered })
+    }
+
     @Test("what belongs to the storage thread alone can be told from elsewhere")
     func isolation() throws {
         let storage = try StorageThread()
@@ -68,6 +100,15 @@ struct StorageThreadTests {
         let store = Store(storage, Notes())
         #expect(try loop.run { await store.isOnItsThread() })
     }
+}
+
+/// Waits for another thread, for at most 5 s.
+private func eventually(_ condition: () -> Bool) -> Bool {
+    for _ in 0..<5_000 {
+        if condition() { return true }
+        _ = poll(nil, 0, 1)
+    }
+    return condition()
 }
 
 private actor Store {

@@ -37,6 +37,34 @@ struct TimerTests {
         #expect(notes.all == ["first", "last"])
     }
 
+    @Test("a lenient timer comes with the first wake-up from its earliest moment on", arguments: LoopKind.allCases)
+    func lenient(_ kind: LoopKind) throws {
+        let loop = try kind.make()
+        let notes = Notes<String>()
+        let base = loop.now
+        _ = loop.schedule(at: base + .seconds(3_600), notBefore: base + .milliseconds(4)) { notes.add("lenient") }
+        _ = loop.schedule(at: base + .milliseconds(1)) { notes.add("too early") }
+        _ = loop.schedule(at: base + .milliseconds(5)) { notes.add("wake-up") }
+        try loop.run { try await loop.sleep(until: base + .milliseconds(20)) }
+        #expect(notes.all == ["too early", "wake-up", "lenient"])
+    }
+
+    @Test("a lenient timer comes by itself at its deadline, once, and not at all when it is cancelled", arguments: LoopKind.allCases)
+    func lenientAlone(_ kind: LoopKind) throws {
+        let loop = try kind.make()
+        let notes = Notes<String>()
+        let base = loop.now
+        _ = loop.schedule(at: base + .milliseconds(5), notBefore: base + .milliseconds(3)) { notes.add("alone") }
+        let gone = loop.schedule(at: base + .milliseconds(6), notBefore: base) { notes.add("cancelled") }
+        loop.cancel(gone)
+        if kind == .virtual, let loop = loop as? VirtualLoop {
+            loop.advance(by: .milliseconds(4))
+            #expect(notes.all == [])
+        }
+        try loop.run { try await loop.sleep(until: base + .milliseconds(20)) }
+        #expect(notes.all == ["alone"])
+    }
+
     @Test("a deadline in the past fires on the next turn", arguments: LoopKind.allCases)
     func past(_ kind: LoopKind) throws {
         let loop = try kind.make()

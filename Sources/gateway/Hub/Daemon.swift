@@ -43,7 +43,10 @@ enum Daemon {
                 outcome.fail(ExitStatus.unavailable, loop: loop)
             }
             let indicators = IndicatorParts(configuration.indicators, loop: loop, log: log)
-            let hub = Hub(configuration: configuration, parts: parts(configuration, loop, storage, transport, log, indicators, onRadioEnd: onRadioEnd))
+            let service = try serviceLink(loop, storage, log)
+            var hubParts = parts(configuration, loop, storage, transport, log, indicators, onRadioEnd: onRadioEnd)
+            if let service { hubParts.onView = { view in service.assumeIsolated { $0.show(view) } } }
+            let hub = Hub(configuration: configuration, parts: hubParts)
             let reloader = ConfigurationReloader(path: path, hub: hub) { await transport.settingsChanged(CurlSettings($0.uplink)) }
             outcome.onHangUp = { reloader.assumeIsolated { $0.reload() } }
             let drive: @Sendable (RadioRequest) async -> Result<RadioAnswer, ControlError> = { await hub.perform($0) }
@@ -61,6 +64,7 @@ enum Daemon {
             try server.assumeIsolated { try $0.start() }
             let network = try NetworkWatch(loop: loop) { hub.assumeIsolated { $0.networkChanged() } }
             outcome.onStop = {
+                await service?.stop()
                 network.stop()
                 await server.stop()
                 await indicators.button?.stop()
@@ -69,6 +73,7 @@ enum Daemon {
             }
             log(.notice, .daemonStarted, "gateway \(Versions.gateway) has started", LogField("VERSION", Versions.gateway))
             loop.spawn {
+                await service?.begin { await hub.view() }
                 await indicators.join(hub, devices: configuration.deviceNames, loop: loop, log: log)
                 do {
                     try await hub.start()
@@ -91,6 +96,13 @@ enum Daemon {
             return try JournalSink(identifier: "gateway")
         }
         return PrefixSink()
+    }
+
+    /// The link to the service manager, when one has started this process and wants to be told.
+    private static func serviceLink(_ loop: EpollLoop, _ storage: StorageThread, _ log: Log) throws(SystemError) -> ServiceLink? {
+        guard let manager = try ServiceManager.current() else { return nil }
+        let ping = ServiceLink.StoragePing(ping: { storage.ping() }, hasAnswered: { storage.hasAnswered })
+        return ServiceLink(loop: loop, period: manager.watchdog, storage: ping, log: log) { manager.tell($0) }
     }
 
     private static func parts(

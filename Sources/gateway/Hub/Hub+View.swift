@@ -18,6 +18,7 @@ extension Hub {
             let view = await view()
             let now = parts.loop.now
             await board?.set(view.conditions(now: now))
+            parts.onView(view)
             scheduleAway(view, now)
         }
         refreshing = false

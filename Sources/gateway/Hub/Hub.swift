@@ -36,6 +36,8 @@ actor Hub {
         var openRadio: @Sendable ([RadioDevice], OutboxBonds, ControllerPolicy, @escaping @Sendable (RadioEvent) -> Void) throws -> RadioController = { _, _, _, _ in
             throw BluetoothError(.controlChannelClosed)
         }
+        /// Told how the hub is, after every change.
+        var onView: @Sendable (HubView) -> Void = { _ in }
         /// The radio asks for a new process.
         var onRadioEnd: @Sendable (String) -> Void = { _ in }
     }
