@@ -44,11 +44,12 @@ def why_not():
 class Root:
     """A copy of a release's root directory that runs. `with Root("trixie") as root: root.run("systemctl", "--failed")`"""
 
-    def __init__(self, suite, booted=True):
+    def __init__(self, suite, booted=True, base=None, own_devices=False):
+        """`base` is the directory that it is a copy of, when that is made already; `own_devices` gives it the machine's devices: for guests alone."""
         self.suite = suite
         self.booted = booted
-        made = subprocess.run([HERE / "make-root", suite], text=True, stdout=subprocess.PIPE, check=True)
-        self.base = Path(made.stdout.strip())
+        self.own_devices = own_devices
+        self.base = Path(base or subprocess.run([HERE / "make-root", suite], text=True, stdout=subprocess.PIPE, check=True).stdout.strip())
 
     def __enter__(self):
         self.scratch = Path(tempfile.mkdtemp(prefix="hub-package-"))
@@ -57,6 +58,7 @@ class Root:
         self.process = subprocess.Popen(
             ["unshare", "--mount", "--pid", "--cgroup", "--ipc", "--uts", "--fork", "--kill-child", "--", HERE / "start-root", self.base, self.scratch, *command],
             stdin=subprocess.DEVNULL, stdout=open(self.scratch / "log", "wb"), stderr=subprocess.STDOUT, start_new_session=True,
+            env={**os.environ, "OWN_DEVICES": "yes" if self.own_devices else "no"},
         )
         try:
             self.first = wait_until(self._first, 20, self._log)
@@ -124,10 +126,7 @@ class Root:
 
 
 def package_for(suite, directory):
-    """Makes the package of the daemon that was built for a release; for Debian 13 of the one that was built for 12 when there is no other.
-
-    Gives the package and whether it belongs to the release.
-    """
+    """Makes the package of the daemon that HUB_TEST_GATEWAY_BOOKWORM or HUB_TEST_GATEWAY_TRIXIE names, or else of the one that was built here."""
     own = os.environ.get(f"HUB_TEST_GATEWAY_{suite.upper()}")
     gateway = Path(own or os.environ.get("HUB_TEST_GATEWAY") or CHECKOUT / ".build/release/gateway")
     arch = subprocess.run(["dpkg", "--print-architecture"], text=True, capture_output=True, check=True).stdout.strip()
@@ -162,9 +161,13 @@ def install(root, package):
     return root.run("dpkg", *forces, "--install", f"/root/{package.name}")
 
 
+def depends(package):
+    return subprocess.run(["dpkg-deb", "--field", package, "Depends"], text=True, capture_output=True, check=True).stdout
+
+
 def missing_libraries(root, package):
-    depends = subprocess.run(["dpkg-deb", "--field", package, "Depends"], text=True, capture_output=True, check=True).stdout
-    if "libgpiod2" not in depends or root.suite == "bookworm":
+    """Brings what a package for Debian 12 needs and 13 does not have; whether anything was missing."""
+    if "libgpiod2" not in depends(package) or root.suite == "bookworm":
         return False
     older = Root("bookworm").base / "usr/lib/x86_64-linux-gnu"
     for library in older.glob("libgpiod.so.2*"):

@@ -38,8 +38,11 @@ batch_age = "1s"
 class Surroundings:
     """`with Surroundings(root) as around:` the root's gateway has somebody to read from and somebody to send to."""
 
-    def __init__(self, root):
+    def __init__(self, root, configuration=CONFIGURATION, collar=True):
+        """`configuration` is that of the gateway, with `{port}` where the backend's goes; without `collar` there is one already."""
         self.root = root
+        self.template = configuration
+        self.with_collar = collar
         self.processes = []
 
     def __enter__(self):
@@ -56,21 +59,12 @@ class Surroundings:
             )
             port = json.loads(self.backend.stdout.readline())["port"]
             root = self.root
-            shutil.copy(CHECKOUT / ".build/release/simulated-collar", root.path("/usr/local/bin/simulated-collar"))
-            shutil.copy(CHECKOUT / "Tests/Recordings/motion-trunk.csv", root.path("/usr/local/lib/motion.csv"))
-            root.path("/run/collar").mkdir(exist_ok=True)
-            self.collar = self.begin(
-                ["nsenter", "--target", root.first, "--mount", "--pid", "--root", "--wd", "--", "/usr/local/bin/simulated-collar", "--socket", "/run/collar/link",
-                 "--control", "/run/collar/control", "--serial", "C-1", "--seed", "5", "--backlog", "300", "--window-interval-ms", "1000",
-                 "--heartbeat-interval-ms", "500", "--recording", "/usr/local/lib/motion.csv"],
-            )
-            self.collar.stdout.readline()
-            # The gateway's user is none of the collar's.
-            root.path("/run/collar/link").chmod(0o666)
+            if self.with_collar:
+                self.begin_collar()
             root.write("/etc/gateway/backend-ca.pem", (certificates / "ca.pem").read_text())
             root.write("/etc/credstore/gateway.token", "token-of-anna\n", mode=0o600)
             root.write("/run/systemd/timesync/synchronized", "")
-            self.configuration = CONFIGURATION.format(port=port)
+            self.configuration = self.template.format(port=port)
             root.write("/etc/gateway/gateway.toml", self.configuration, mode=0o640, owner="root:gateway")
         except BaseException:
             self.__exit__(None, None, None)
@@ -78,11 +72,27 @@ class Surroundings:
         return self
 
     def __exit__(self, *_):
+        # nsenter leaves its child behind when it is killed.
+        self.root.run("pkill", "-KILL", "-f", "^/usr/local/bin/simulated-collar", check=False)
         for process in self.processes:
             process.kill()
             process.wait()
             process.stdout.close()
         shutil.rmtree(self.folder)
+
+    def begin_collar(self):
+        root = self.root
+        shutil.copy(CHECKOUT / ".build/release/simulated-collar", root.path("/usr/local/bin/simulated-collar"))
+        shutil.copy(CHECKOUT / "Tests/Recordings/motion-trunk.csv", root.path("/usr/local/lib/motion.csv"))
+        root.path("/run/collar").mkdir(exist_ok=True)
+        self.collar = self.begin(
+            ["nsenter", "--target", root.first, "--mount", "--pid", "--root", "--wd", "--", "/usr/local/bin/simulated-collar", "--socket", "/run/collar/link",
+             "--control", "/run/collar/control", "--serial", "C-1", "--seed", "5", "--backlog", "300", "--window-interval-ms", "1000",
+             "--heartbeat-interval-ms", "500", "--recording", "/usr/local/lib/motion.csv"],
+        )
+        self.collar.stdout.readline()
+        # The gateway's user is none of the collar's.
+        root.path("/run/collar/link").chmod(0o666)
 
     def begin(self, command, environment={}):
         process = subprocess.Popen(

@@ -88,6 +88,39 @@ def core():
         raise OSError(errno.EINVAL, "memory may be written to a file")
 
 
+def management_channel():
+    with socket.socket(31, socket.SOCK_RAW, 1) as channel:
+        # struct sockaddr_hci: no controller, HCI_CHANNEL_CONTROL. Python knows no channels.
+        call("bind", channel.fileno(), bytes([31, 0, 255, 255, 3, 0]), 6)
+        # Read Index List, which everybody may, then Set Powered of a controller that is not there: only who may gets as far as "invalid index".
+        channel.settimeout(5)
+        channel.send(bytes([0x05, 0x00, 0xFF, 0x7F, 0x01, 0x00, 0x01]))
+        while True:
+            answer = channel.recv(512)
+            if answer[:2] == b"\x02\x00" and answer[6:8] == b"\x05\x00":
+                if answer[8] != 0x11:
+                    raise OSError(errno.EPERM, f"management status {answer[8]}")
+                return
+
+
+def lines():
+    chips = [name for name in os.listdir("/dev") if name.startswith("gpiochip")]
+    for chip in chips:
+        opened(f"/dev/{chip}", os.O_RDWR)
+    if not chips:
+        raise OSError(errno.ENODEV, "no GPIO chip")
+
+
+def leds():
+    names = os.listdir("/sys/class/leds")
+    for name in names:
+        for file, word in [("trigger", "none"), ("brightness", "1")]:
+            with open(f"/sys/class/leds/{name}/{file}", "r+") as led:
+                led.write(word)
+    if not names:
+        raise OSError(errno.ENODEV, "no LED")
+
+
 STATE = os.environ.get("STATE_DIRECTORY", "/var/lib/gateway")
 RUNTIME = os.environ.get("RUNTIME_DIRECTORY", "/run/gateway")
 
@@ -109,6 +142,15 @@ NEEDED = {
     "the signals' own descriptor": lambda: call("signalfd", -1, ctypes.byref(ctypes.c_uint64(0)), 0),
     "a timer on the boot clock": lambda: call("timerfd_create", time.CLOCK_BOOTTIME, 0),
     "no file of memory when it dies": core,
+}
+
+# What a machine must have.
+HARDWARE = {
+    "the controller's management channel": management_channel,
+    "a channel on a link": lambda: socketed(31, socket.SOCK_SEQPACKET, 0),
+    "rfkill in sysfs": lambda: os.listdir("/sys/class/rfkill"),
+    "GPIO lines": lines,
+    "LEDs of the kernel's": leds,
 }
 
 FORBIDDEN = {
@@ -165,8 +207,7 @@ if __name__ == "__main__":
         "needed": {name: attempt(body) for name, body in NEEDED.items()},
         "forbidden": {name: attempt(body) for name, body in FORBIDDEN.items()},
         "alone in /proc": attempt(alone_in_proc),
-        # Kernels without Bluetooth and filters that refuse it answer alike: the unit's own list says which it would be.
-        "bluetooth": attempt(lambda: socketed(31, socket.SOCK_RAW, 1)),
+        "hardware": {name: attempt(body) for name, body in HARDWARE.items()},
         "uid": os.getuid(),
         "capabilities": next(line.split()[1] for line in open("/proc/self/status") if line.startswith("CapEff")),
     }

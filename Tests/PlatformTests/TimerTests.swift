@@ -46,7 +46,10 @@ struct TimerTests {
         _ = loop.schedule(at: base + .milliseconds(1)) { notes.add("too early") }
         _ = loop.schedule(at: base + .milliseconds(5)) { notes.add("wake-up") }
         try loop.run { try await loop.sleep(until: base + .milliseconds(20)) }
-        #expect(notes.all == ["too early", "wake-up", "lenient"])
+        // On the real clock the first wake-up may itself be late enough.
+        if kind == .virtual { #expect(notes.all == ["too early", "wake-up", "lenient"]) }
+        #expect(notes.all.first == "too early")
+        #expect(Set(notes.all) == ["too early", "wake-up", "lenient"])
     }
 
     @Test("a lenient timer comes by itself at its deadline, once, and not at all when it is cancelled", arguments: LoopKind.allCases)

@@ -41,7 +41,7 @@ _gateway() {
         status | flush | audit) ;;
         quarantine)
             options="--yes $options"
-            if [ "$before" = quarantine ]; then offers='release settle'; fi
+            if [ "$before" = quarantine ]; then offers='release give settle'; fi
             ;;
         purge-sealed | discard-evidence) options="--yes $options" ;;
         pair | forget | probe) offers=$(_gateway_names collar name "$file") ;;

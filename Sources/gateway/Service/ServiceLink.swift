@@ -74,7 +74,8 @@ actor ServiceLink {
         guard startUp.isDone, !isReady, !stopped else { return }
         guard tell(.ready) else {
             // The manager is busy: without this message it would take the start for failed.
-            if limit == nil { limit = loop.schedule(after: .seconds(1)) { [weak self] in self?.assumeIsolated { $0.limitReached() } } }
+            if let limit { loop.cancel(limit) }
+            limit = loop.schedule(after: .seconds(1)) { [weak self] in self?.assumeIsolated { $0.limitReached() } }
             return
         }
         isReady = true

@@ -40,8 +40,8 @@ struct WatchdogMachine: Sendable {
     private enum Storage: Sendable {
         /// Asked and not known to have answered. → answered
         case asked(since: BootInstant)
-        /// → asked
-        case answered(at: BootInstant)
+        /// Asked then, and it has answered. → asked
+        case answered(BootInstant)
     }
 
     let bounds: Bounds
@@ -61,13 +61,13 @@ struct WatchdogMachine: Sendable {
         var actions: [Action] = []
         var found = overdue.map { Complaint.overdue($0) }
         switch storage {
-        case .asked where storageAnswers: storage = .answered(at: now)
+        case .asked(let since) where storageAnswers: storage = .answered(since)
         case .asked(let since) where now - since > bounds.storage: found.append(.storageSilent)
         case .asked, .answered, nil: break
         }
         switch storage {
         case nil: actions.append(.ping)
-        case .answered(let moment) where now - moment >= bounds.ping: actions.append(.ping)
+        case .answered(let asked) where now - asked >= bounds.ping: actions.append(.ping)
         case .answered, .asked: break
         }
         if actions == [.ping] { storage = .asked(since: now) }

@@ -55,12 +55,16 @@ struct ManualTests {
             . '\(projectDirectory)/config/completion/gateway.bash'
             COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
             _gateway gateway "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
-            printf '%s\\n' "${COMPREPLY[@]}"
+            printf '%s\\n' "${COMPREPLY[@]}" end-of-offers
             """
         let directory = try temporaryDirectory()
         let peer = try Peer("bash", ["-c", script, "bash"] + words, log: "\(directory)/log")
         var lines: [String] = []
-        while let line = try? peer.line() { lines.append(line) }
+        while true {
+            let line = try peer.line()
+            if line == "end-of-offers" { break }
+            lines.append(line)
+        }
         #expect(peer.end(within: .seconds(10)) == 0, "\(peer.text())")
         return lines.filter { !$0.isEmpty }
     }
@@ -87,7 +91,7 @@ struct ManualTests {
         close(file)
         for command in ["pair", "forget", "probe"] { #expect(try Set(offered(["gateway", command, "--config", path, ""])) == ["front", "back"]) }
         #expect(try offered(["gateway", "probe", "--config", path, "fr"]) == ["front"])
-        #expect(try Set(offered(["gateway", "quarantine", ""])) == ["release", "settle"])
+        #expect(try Set(offered(["gateway", "quarantine", ""])) == ["release", "give", "settle"])
     }
 }
 

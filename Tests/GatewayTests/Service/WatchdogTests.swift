@@ -1,5 +1,7 @@
+import Outbox
 import Platform
 import Testing
+import Uplink
 @testable import gateway
 
 @Suite("The watchdog is fed by a hub that is alive")
@@ -13,7 +15,7 @@ struct WatchdogTests {
         #expect(machine.bounds.latest == .seconds(15))
         #expect(machine.bounds.earliest == .seconds(10))
         let actions = (0..<6).map { machine.check(storageAnswers: true, overdue: [], now: start + .seconds(15 * $0)) }
-        #expect(actions == [[.ping, .feed], [.feed], [.feed], [.ping, .feed], [.feed], [.feed]])
+        #expect(actions == [[.ping, .feed], [.feed], [.ping, .feed], [.feed], [.ping, .feed], [.feed]])
     }
 
     @Test("a sync that takes less than a minute changes nothing")
@@ -23,7 +25,7 @@ struct WatchdogTests {
         for second in stride(from: 15, through: 60, by: 15) {
             #expect(machine.check(storageAnswers: false, overdue: [], now: start + .seconds(second)) == [.feed])
         }
-        #expect(machine.check(storageAnswers: true, overdue: [], now: start + .seconds(75)) == [.feed])
+        #expect(machine.check(storageAnswers: true, overdue: [], now: start + .seconds(75)) == [.ping, .feed])
     }
 
     @Test("a storage thread that is silent for more than a minute ends the feeding, is said once, and begins it again when it answers")
@@ -32,7 +34,7 @@ struct WatchdogTests {
         _ = machine.check(storageAnswers: true, overdue: [], now: start)
         #expect(machine.check(storageAnswers: false, overdue: [], now: start + .seconds(61)) == [.complain([.storageSilent])])
         #expect(machine.check(storageAnswers: false, overdue: [], now: start + .seconds(76)) == [])
-        #expect(machine.check(storageAnswers: true, overdue: [], now: start + .seconds(85)) == [.recovered, .feed])
+        #expect(machine.check(storageAnswers: true, overdue: [], now: start + .seconds(85)) == [.ping, .recovered, .feed])
     }
 
     @Test("work past its deadline ends the feeding, whatever the storage thread says")
@@ -42,7 +44,7 @@ struct WatchdogTests {
         #expect(machine.check(storageAnswers: true, overdue: [late], now: start + .seconds(15)) == [])
         let other = OverdueWork(kind: .controller, subject: "")
         #expect(machine.check(storageAnswers: true, overdue: [late, other], now: start + .seconds(20)) == [.complain([.overdue(late), .overdue(other)])])
-        #expect(machine.check(storageAnswers: true, overdue: [], now: start + .seconds(30)) == [.recovered, .feed])
+        #expect(machine.check(storageAnswers: true, overdue: [], now: start + .seconds(29)) == [.recovered, .feed])
     }
 }
 
@@ -118,7 +120,7 @@ struct DeadlinesTests {
 
     @Test("a cuff's link and a cuff's readings likewise; a measurement takes its time")
     func cuff() throws {
-        let device = try CuffBench.configuration()
+        let device = Configuration.Cuff.forTests(serial: "K-1")
         func cuff(_ state: CuffReport.State, last: BootInstant? = nil) throws -> HubView {
             try view { view, _ in
                 var report = CuffReport(since: start)

@@ -43,6 +43,8 @@ class RootCase(PackageCase):
         if cls.suite is None:
             raise unittest.SkipTest("of itself this is no test")
         super().setUpClass()
+        if cls.suite == "bookworm" and "libgpiod3" in roots.depends(cls.package):
+            raise unittest.SkipTest("the daemon here was built for Debian 13 and cannot run on 12: name one that can in HUB_TEST_GATEWAY_BOOKWORM")
         cls.root = cls.enterClassContext(roots.Root(cls.suite, booted=cls.booted))
         cls.installation = roots.install(cls.root, cls.package)
 

@@ -161,7 +161,7 @@ class Sandbox(ServiceCase):
         root.path("/usr/local/lib/trial.py").chmod(0o644)
         root.write("/home/somebody/secret", "x", mode=0o666)
         root.path("/home/somebody").chmod(0o777)
-        # A device that anybody may use, if nobody keeps them from it: that of the loop driver's neighbour, "userio".
+        # A device that anybody may use, if nobody keeps them from it: /dev/tun's number.
         root.run("mknod", "--mode=0666", "/dev/trial", "c", "10", "200")
         self.drop_in("[Service]\nType=oneshot\nRestart=no\nWatchdogSec=0\nExecStart=\nExecStart=/usr/bin/python3 -B /usr/local/lib/trial.py\n")
         done = root.run("systemctl", "start", "gateway", check=False)
@@ -172,18 +172,15 @@ class Sandbox(ServiceCase):
         self.assertEqual(found["alone in /proc"], "done")
         self.assertEqual(found["capabilities"], f"{1 << 12:016x}")
         self.assertNotEqual(found["uid"], 0)
-        self.assertIn(found["bluetooth"], ("done", "EAFNOSUPPORT", "EPROTONOSUPPORT"))
-        self.assertIn("AF_BLUETOOTH", root.property("RestrictAddressFamilies").split())
-        # Outside of the sandbox the same user can do some of this: the trial would see it.
-        outside = root.run(
-            "runuser", "-u", "gateway", "--", "env", "STATE_DIRECTORY=/var/lib/gateway", "CREDENTIALS_DIRECTORY=/nowhere", "python3", "-B", "/usr/local/lib/trial.py", check=False
-        )
-        self.assertEqual(outside.returncode, 0, outside.stderr)
+        # What the hardware needs is tried where there is some: in the guest (Tests/Guest/jobs/service.py).
+
+        # Without the sandbox the same user could do some of this, so the trial is able to see it.
+        self.drop_in("")
+        root.path("/var/lib/gateway/trial.json").unlink()
+        root.run("runuser", "-u", "gateway", "--", "env", "STATE_DIRECTORY=/var/lib/gateway", "CREDENTIALS_DIRECTORY=/nowhere", "python3", "-B", "/usr/local/lib/trial.py")
         found = json.loads(root.path("/var/lib/gateway/trial.json").read_text())
-        for name in ("look into somebody's home", "memory that can be written and run", "another user namespace", "see another process", "the kernel's cryptography by socket"):
-            if name == "see another process":
-                self.assertEqual(found["alone in /proc"][:12], "processes of"[:12] if False else found["alone in /proc"][:12])
-                continue
+        self.assertTrue(found["alone in /proc"].startswith("processes of others are seen"), found["alone in /proc"])
+        for name in ("look into somebody's home", "memory that can be written and run", "another user namespace", "another personality", "a device that is not its own"):
             self.assertEqual(found["forbidden"][name], "done", name)
 
 
