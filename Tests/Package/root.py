@@ -55,11 +55,12 @@ class Root:
         self.scratch = Path(tempfile.mkdtemp(prefix="hub-package-"))
         self.scratch.chmod(0o755)
         command = ["/sbin/init"] if self.booted else ["/usr/bin/sleep", "infinity"]
-        self.process = subprocess.Popen(
-            ["unshare", "--mount", "--pid", "--cgroup", "--ipc", "--uts", "--fork", "--kill-child", "--", HERE / "start-root", self.base, self.scratch, *command],
-            stdin=subprocess.DEVNULL, stdout=open(self.scratch / "log", "wb"), stderr=subprocess.STDOUT, start_new_session=True,
-            env={**os.environ, "OWN_DEVICES": "yes" if self.own_devices else "no"},
-        )
+        with open(self.scratch / "log", "wb") as log:
+            self.process = subprocess.Popen(
+                ["unshare", "--mount", "--pid", "--cgroup", "--ipc", "--uts", "--fork", "--kill-child", "--", HERE / "start-root", self.base, self.scratch, *command],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                env={**os.environ, "OWN_DEVICES": "yes" if self.own_devices else "no"},
+            )
         try:
             self.first = wait_until(self._first, 20, self._log)
             if self.booted:
@@ -125,15 +126,27 @@ class Root:
         return self.run("journalctl", "--no-pager", "--output=short-monotonic", "--unit", unit).stdout
 
 
+# What was packaged already in this process: compressing takes its time.
+packages = {}
+
+
 def package_for(suite, directory):
     """Makes the package of the daemon that HUB_TEST_GATEWAY_BOOKWORM or HUB_TEST_GATEWAY_TRIXIE names, or else of the one that was built here."""
     own = os.environ.get(f"HUB_TEST_GATEWAY_{suite.upper()}")
     gateway = Path(own or os.environ.get("HUB_TEST_GATEWAY") or CHECKOUT / ".build/release/gateway")
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    if gateway in packages:
+        name, content = packages[gateway]
+        (directory / name).write_bytes(content)
+        return directory / name
     arch = subprocess.run(["dpkg", "--print-architecture"], text=True, capture_output=True, check=True).stdout.strip()
     made = subprocess.run([CHECKOUT / "scripts/build-package", arch, gateway, directory], text=True, capture_output=True)
     if made.returncode != 0:
         raise AssertionError(f"scripts/build-package: {made.stdout}{made.stderr}")
-    return Path(made.stdout.strip())
+    package = Path(made.stdout.strip())
+    packages[gateway] = package.name, package.read_bytes()
+    return package
 
 
 def with_version(package, version, directory):
@@ -145,7 +158,7 @@ def with_version(package, version, directory):
         lines = [f"Version: {version}" if line.startswith("Version:") else line for line in control.read_text().splitlines()]
         control.write_text("\n".join(lines) + "\n")
         newer = Path(directory) / f"gateway_{version}.deb"
-        subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree / "tree", newer], check=True, capture_output=True)
+        subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", tree / "tree", newer], check=True, capture_output=True)
         return newer
     finally:
         shutil.rmtree(tree)

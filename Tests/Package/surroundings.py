@@ -85,14 +85,15 @@ class Surroundings:
         shutil.copy(CHECKOUT / ".build/release/simulated-collar", root.path("/usr/local/bin/simulated-collar"))
         shutil.copy(CHECKOUT / "Tests/Recordings/motion-trunk.csv", root.path("/usr/local/lib/motion.csv"))
         root.path("/run/collar").mkdir(exist_ok=True)
+        # Its socket is for its own user alone: the gateway's.
+        root.run("chown", "gateway:gateway", "/run/collar")
         self.collar = self.begin(
-            ["nsenter", "--target", root.first, "--mount", "--pid", "--root", "--wd", "--", "/usr/local/bin/simulated-collar", "--socket", "/run/collar/link",
+            ["nsenter", "--target", root.first, "--mount", "--pid", "--root", "--wd", "--", "setpriv", "--reuid=gateway", "--regid=gateway", "--clear-groups",
+             "/usr/local/bin/simulated-collar", "--socket", "/run/collar/link",
              "--control", "/run/collar/control", "--serial", "C-1", "--seed", "5", "--backlog", "300", "--window-interval-ms", "1000",
              "--heartbeat-interval-ms", "500", "--recording", "/usr/local/lib/motion.csv"],
         )
         self.collar.stdout.readline()
-        # The gateway's user is none of the collar's.
-        root.path("/run/collar/link").chmod(0o666)
 
     def begin(self, command, environment={}):
         process = subprocess.Popen(
@@ -110,11 +111,15 @@ class Surroundings:
                 return json.loads(answers.readline())
 
     def delivered(self):
-        """How many windows the backend holds, each once and in order from the first on."""
-        windows = self.ask({"query": "windows", "device": "C-1", "log": 1, "from": 0, "count": 4000}).get("windows", [])
+        """How many windows the backend holds, each once and for its owner, in order from the first on."""
+        logs = self.ask({"query": "books"})["logs"]
+        if not logs:
+            return 0
+        (log,) = logs
+        assert (log["device"], log["owner"]) == ("C-1", "anna"), log
+        windows = self.ask({"query": "windows", "device": "C-1", "log": log["log"], "from": 0, "count": 4000})["windows"]
         numbers = [window["sequence"] for window in windows]
         assert numbers == list(range(len(numbers))), numbers
-        assert all(window["owner"] == "anna" for window in windows)
         return len(numbers)
 
     def wait_for(self, count, limit=60):
