@@ -77,11 +77,15 @@ class Root:
     def _first(self):
         if self.process.poll() is not None:
             raise AssertionError(f"the root did not start: {self._log()}")
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        # It is where it belongs when the command runs, not the script before it.
-        if not children or Path(f"/proc/{children[0]}/comm").read_text().strip() not in ("systemd", "init", "sleep"):
-            return None
-        return children[0]
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                name, rest = stat.read_text().split(" (", 1)[1].rsplit(") ", 1)
+            except FileNotFoundError:
+                continue
+            # It is where it belongs when the command runs, not the script before it.
+            if int(rest.split()[1]) == self.process.pid and name in ("systemd", "init", "sleep"):
+                return stat.parent.name
+        return None
 
     def __exit__(self, *_):
         # The first process takes everything in its namespaces with it.

@@ -79,7 +79,8 @@ class Service(unittest.TestCase):
         self.assertEqual(done.returncode, 0, root.journal())
         found = json.loads(root.path("/var/lib/gateway/trial.json").read_text())
         self.assertEqual({name: end for name, end in found["hardware"].items() if end != "done"}, {})
-        self.assertEqual({name: end for name, end in found["needed"].items() if end != "done"}, {})
+        # The guest's kernel has no IPv6; that is tried in Tests/Package.
+        self.assertEqual({name: end for name, end in found["needed"].items() if end != "done" and name != "IPv6"}, {})
         self.assertEqual([name for name, end in found["forbidden"].items() if end == "done"], [])
         root.path("/etc/systemd/system/gateway.service.d/test.conf").unlink()
         root.run("systemctl", "daemon-reload")
