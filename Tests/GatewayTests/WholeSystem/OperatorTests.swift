@@ -284,9 +284,13 @@ struct OperatorTests {
             let act = "gave quarantined entry \(ids[0]) to ben: 3 readings, owner unknown"
             #expect(answer["done"]?["act"] == .string(act) && answer["done"]?["by"] == .string("uid \(geteuid())"))
             #expect(try await station.ask(.give(ids[0], owner: "ann"))["error"]?["code"] == .string("not-quarantined"))
-            #expect(try await world.wait(.seconds(60)) { await world.backend.readings.count == 3 })
-            #expect(await world.backend.readings.allSatisfy { $0.owner == "ben" && $0.systolic == "173" })
-            #expect(await station.hub.view().snapshot?.queued.isEmpty == true)
+            let queued = try #require(await station.hub.view().snapshot?.queued)
+            #expect(queued.map(\.id) == [ids[0]] && queued.map(\.owner) == ["ben"])
+            // Without a patient nothing is sent for an owner, and nothing is lost.
+            try await world.loop.sleep(for: .seconds(600))
+            #expect(await world.backend.requests == 0)
+            #expect(await station.hub.view().snapshot?.queued.map(\.id) == [ids[0]])
+            #expect(world.lines.records.contains { $0.fields.contains(LogField("CODE", "owner-without-patient")) })
 
             let settled = try await station.ask(.settle(ids[1]))
             #expect(settled["done"]?["act"] == .string("settled quarantined entry \(ids[1]): 1 reading, owner unknown"))
