@@ -3,7 +3,7 @@
 
 What the sandbox of the unit must let through is tried in the daemon's place, then the daemon itself delivers windows over the air and drives its lights.
 
-HUB_TEST_ROOT is a Debian root directory (Tests/Package/make-root), HUB_TEST_PACKAGE the package.
+HUB_TEST_ROOT is a Debian root directory (Tests/Package/make-root), HUB_TEST_PACKAGE the package, /dev/ubda a disk with ext4 on it.
 """
 
 import json
@@ -11,6 +11,7 @@ import os
 import shutil
 import struct
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -59,6 +60,9 @@ class Service(unittest.TestCase):
         os.write(self.led, struct.pack("64si", b"test:uplink", 1))
         self.root = self.enterContext(Root(os.environ["HUB_TEST_SUITE"], base=os.environ["HUB_TEST_ROOT"], own_devices=True))
         install(self.root, Path(os.environ["HUB_TEST_PACKAGE"]))
+        # The disk that keeps what was read.
+        self.root.run("mkdir", "-p", "/var/lib/gateway")
+        self.root.run("mount", "/dev/ubda", "/var/lib/gateway")
         self.around = self.enterContext(Surroundings(self.root, configuration=CONFIGURATION, collar=False))
 
     def brightness(self):
@@ -93,9 +97,29 @@ class Service(unittest.TestCase):
         # All is well: the lights are on.
         wait_until(lambda: self.chip.value("radio").read_text().strip() == "1" and self.brightness() == "1", 30, root.journal)
         print(f"{self.around.delivered()} windows delivered over the air by the service under systemd {root.run('systemctl', '--version').stdout.split()[1]}")
+        self.block_the_disk()
         root.run("systemctl", "stop", "gateway")
         self.assertEqual(root.property("Result"), "success")
         self.assertEqual((self.chip.value("radio").read_text().strip(), self.brightness()), ("0", "0"))
+
+    def block_the_disk(self):
+        """One that blocks for a minute is waited for, and one that blocks longer ends the daemon."""
+        root = self.root
+        pid, restarts = root.property("MainPID"), root.property("NRestarts")
+        root.run("fsfreeze", "--freeze", "/var/lib/gateway")
+        try:
+            began = time.monotonic()
+            wait_until(lambda: "Watchdog timeout (limit 30s)" in root.journal(), 150, root.journal)
+            took = time.monotonic() - began
+            # The collar's next batch may be a few seconds away when the disk is blocked.
+            self.assertTrue(70 < took < 130, f"{took} s\n{root.journal()}")
+            self.assertIn("the disk has not answered for a minute", root.journal())
+        finally:
+            root.run("fsfreeze", "--unfreeze", "/var/lib/gateway")
+        wait_until(lambda: root.property("ActiveState") == "active" and root.property("MainPID") != pid, 60, root.journal)
+        self.assertGreater(int(root.property("NRestarts")), int(restarts))
+        self.around.wait_for(self.around.delivered() + 20)
+        print(f"ended after {took:.0f} s of a disk that blocks, and begun anew; {self.around.delivered()} windows delivered")
 
 
 if __name__ == "__main__":
