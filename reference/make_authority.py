@@ -25,13 +25,13 @@ KINDS = ("expired", "not-yet-valid", "wrong-name", "other-ca")
 _HERE = "IP:127.0.0.1,IP:::1,DNS:localhost"
 
 
-def make(directory: pathlib.Path, also: tuple[str, ...] | list[str] = ()) -> None:
-    """Everything named above into ``directory``, which is made when it is not there. Keys get mode 0600."""
+def make(directory: pathlib.Path, also: tuple[str, ...] | list[str] = (), names: str = _HERE) -> None:
+    """Everything named above into ``directory``, which is made when it is not there. Keys get mode 0600. ``names`` are the server's, as openssl writes them."""
     directory.mkdir(parents=True, exist_ok=True)
     now = datetime.datetime.now(datetime.timezone.utc)
     day = datetime.timedelta(days=1)
     _authority(directory, "ca", "Test authority")
-    _server(directory, "ca", "server", _HERE, now - day, now + 30 * day)
+    _server(directory, "ca", "server", names, now - day, now + 30 * day)
     for kind in also:
         match kind:
             case "expired":

@@ -25,6 +25,11 @@ def public_key() -> str:
         return pathlib.Path(folder, "key.pub").read_text()
 
 
+def make_certificate(path: pathlib.Path) -> None:
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=test", "-keyout", "/dev/null", "-out", path],
+                   check=True, capture_output=True)
+
+
 @unittest.skipUnless(os.geteuid() == 0, "the check of a configuration needs a mount namespace, which root alone may make")
 @unittest.skipUnless(GATEWAY.exists(), f"{GATEWAY} is not built: scripts/build-release")
 class ImportTests(unittest.TestCase):
@@ -98,6 +103,17 @@ class ImportTests(unittest.TestCase):
         self.assertIsNone(self.card.stored())
         self.assertEqual(self.card.stored("anna.token"), "a-third-token")
         self.assertFalse((self.card.data / "config/a").exists() and (self.card.data / "config/b").exists(), "the former state is still there, with its secrets")
+
+    def test_a_certificate_is_taken_over_with_the_configuration_that_names_it_and_again_when_it_changes(self) -> None:
+        self.card.fill_in()
+        self.card.write("gateway.toml", GOOD.format(etc=self.card.etc) + f'ca_file = "{self.card.etc}/ca.pem"\n')
+        self.card.start()
+        self.assertIn("ca_file", self.card.errors)
+        for number in range(2):
+            make_certificate(self.card.hub / "ca.pem")
+            self.card.start()
+            self.assertEqual(self.card.errors, "")
+            self.assertEqual(self.card.stored("ca.pem"), (self.card.hub / "ca.pem").read_text(), f"certificate {number}")
 
     def test_a_refused_configuration_leaves_the_accepted_one_in_force(self) -> None:
         self.card.fill_in()

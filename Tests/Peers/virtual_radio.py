@@ -184,9 +184,14 @@ class KernelController(_Controller):
         self._accept_list: set[hci.Address] = set()
         self._reported: set[tuple[hci.Address, int]] = set()
         self.filter_duplicates = False
-        self._file = os.open(device, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._file = self._open(device)
         asyncio.get_running_loop().add_reader(self._file, self._readable)
-        os.write(self._file, bytes([VENDOR_PACKET, 0]))
+
+    def _open(self, device: str) -> int:
+        """The way to the kernel; it becomes a controller there by the first packet."""
+        file = os.open(device, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        os.write(file, bytes([VENDOR_PACKET, 0]))
+        return file
 
     def unplug(self) -> None:
         """The kernel sees the controller removed; the peers lose their links."""
