@@ -5,8 +5,8 @@ the kernel can ask for.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import pathlib
 import re
 import shutil
@@ -182,19 +182,26 @@ class Machine:
     def open_shell(self, patience: float = 300) -> None:
         self._shell = self._connect("shell")
         self._shell.settimeout(2)
-        seen = b""
         end = time.monotonic() + patience
-        while b"\x1eready\x1e" not in seen:
-            self._check()
-            if time.monotonic() > end:
-                raise MachineError(f"no shell: {seen!r} {self.words()[-2000:]}")
-            try:
-                # A shell without line editing, which says nothing that was not asked.
-                self._shell.sendall(b"exec sh\nstty -echo; PS1= PS2=; export SYSTEMD_COLORS=0 SYSTEMD_URLIFY=0 SYSTEMD_PAGER=; printf '\\036ready\\036'\n")
-                seen += self._shell.recv(65536)
-            except TimeoutError:
-                continue
-        time.sleep(1)
+
+        def say(line: bytes, expected: bytes) -> None:
+            # One line at a time, and the next one only when this one was answered: a shell that starts throws away what came before it was ready.
+            seen = b""
+            while expected not in seen:
+                self._check()
+                if time.monotonic() > end:
+                    raise MachineError(f"no shell: {seen!r} {self.words()[-2000:]}")
+                self._shell.sendall(b"\x03" + line)
+                pause = time.monotonic() + 10
+                while expected not in seen and time.monotonic() < pause:
+                    with contextlib.suppress(TimeoutError):
+                        seen += self._shell.recv(65536)
+            time.sleep(0.5)
+
+        say(b"\n", b"# ")
+        # A shell without line editing, which says nothing that was not asked.
+        say(b"exec sh\n", b"# ")
+        say(b"stty -echo; PS1= PS2=; export SYSTEMD_COLORS=0 SYSTEMD_URLIFY=0 SYSTEMD_PAGER=; printf '\\036ready\\036'\n", b"\x1eready\x1e")
         self.run("true")
 
     def run(self, command: str, patience: float = 120, check: bool = True) -> str:

@@ -13,6 +13,7 @@ import os
 import pathlib
 import socket
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "Peers"))
 import virtual_controller
@@ -37,7 +38,15 @@ class SerialController(KernelController):
 
     def _open(self, device: str) -> int:
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.connect(device)
+        # Before anything else runs here: the machine may be about to make the socket.
+        for _ in range(100):
+            try:
+                connection.connect(device)
+                break
+            except (FileNotFoundError, ConnectionRefusedError):
+                time.sleep(0.1)
+        else:
+            raise TimeoutError(f"nobody listens on {device}")
         connection.setblocking(False)
         return connection.detach()
 

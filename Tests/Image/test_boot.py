@@ -309,6 +309,9 @@ class HubStory(unittest.TestCase):
         def written() -> int:
             return int(self.machine.run("cat /sys/block/vda/stat").split()[6]) * 512
 
+        self.start_peers()
+        self.attach_controller()
+        self.machine.until(lambda: self.ask_collar(query="state")["linked"], 120, "the collar's link")
         for words, interval in (("idle, the collar linked", 0), ("with one collar, a window a second", 1000)):
             with self.step(f"what the card is written: {words}"):
                 self.ask_collar(do="stop-producing")
