@@ -36,7 +36,7 @@ enum cgpiod_bias { CGPIOD_BIAS_NONE, CGPIOD_BIAS_PULL_UP, CGPIOD_BIAS_PULL_DOWN 
 /// Opens the character device of a chip; NULL with errno, ENOTTY or ENODEV for what is none.
 cgpiod_chip *cgpiod_chip_open(const char *path);
 void cgpiod_chip_close(cgpiod_chip *chip);
-/// 0, or -1 with errno.
+/// 0, or -1 with errno. Of a chip that is gone, 1.6 still says what it read when the chip was opened; 2.x fails with ENODEV.
 int cgpiod_chip_describe(cgpiod_chip *chip, struct cgpiod_chip_facts *facts);
 /// 0, or -1 with errno.
 int cgpiod_line_describe(cgpiod_chip *chip, unsigned offset, struct cgpiod_line_facts *facts);
@@ -65,7 +65,8 @@ struct cgpiod_edge {
     bool active;
 };
 
-/// Takes up to `room` edges that wait, in order. Their number; 0 when none waits; -1 with errno (ENODEV: the chip is gone).
+/// Takes up to `room` edges that wait, in order. Their number; 0 when none waits; -1 with errno (ENODEV: the chip is gone). The kernel keeps 16
+/// for a line; of more, 1.6 loses the newest and 2.x the oldest, so that only `cgpiod_line_get` says where the line is now.
 int cgpiod_line_read_edges(cgpiod_line *line, struct cgpiod_edge *edges, unsigned room);
 
 /// Releases the line and its chip. An output keeps its level or falls back to an input, as the chip has it.
