@@ -25,7 +25,7 @@ int cgpiod_chip_describe(cgpiod_chip *chip, struct cgpiod_chip_facts *facts) {
 
 int cgpiod_line_describe(cgpiod_chip *chip, unsigned offset, struct cgpiod_line_facts *facts) {
     struct gpiod_line *line = gpiod_chip_get_line(real(chip), offset);
-    // The chip keeps what it has read of a line: without the update it would answer as it was when it was asked first.
+    // The chip keeps what it has read of a line. 1.6.3 reads anew whenever it is asked for the line, which is promised nowhere.
     if (!line || gpiod_line_update(line) < 0) return -1;
     cgpiod_copy(facts->name, gpiod_line_name(line));
     cgpiod_copy(facts->consumer, gpiod_line_consumer(line));
