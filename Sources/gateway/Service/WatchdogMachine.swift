@@ -15,9 +15,9 @@ struct WatchdogMachine: Sendable {
         /// there, and nothing is lost while it lasts. From the beginning of such a wait it takes 75 to 120 s until the manager ends the process.
         var storage = Duration.seconds(60)
 
-        /// A check is welcome from here on: two of them are within the period even if the first comes at the last moment.
-        var earliest: Duration { period / 3 }
-        /// And it comes here at the latest.
+        /// A check is welcome from here on: with the usual 30 s early enough for every second heartbeat, and for every dip of an LED.
+        var earliest: Duration { period * 3 / 10 }
+        /// And it comes here at the latest: two of them are within the period.
         var latest: Duration { period / 2 }
     }
 

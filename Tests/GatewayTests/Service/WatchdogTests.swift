@@ -13,7 +13,7 @@ struct WatchdogTests {
     func healthy() {
         var machine = WatchdogMachine(.init(period: .seconds(30)))
         #expect(machine.bounds.latest == .seconds(15))
-        #expect(machine.bounds.earliest == .seconds(10))
+        #expect(machine.bounds.earliest == .seconds(9))
         let actions = (0..<6).map { machine.check(storageAnswers: true, overdue: [], now: start + .seconds(15 * $0)) }
         #expect(actions == [[.ping, .feed], [.feed], [.ping, .feed], [.feed], [.ping, .feed], [.feed]])
     }
