@@ -17,23 +17,27 @@ class TimeServer:
         self.ahead = ahead
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1", 123))
-        self.asked = 0
-        threading.Thread(target=self._serve, daemon=True).start()
+        # A thread that waits in the kernel would keep the port.
+        self._socket.settimeout(0.1)
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
+        self._ends.set()
+        self._thread.join()
         self._socket.close()
 
     def _serve(self) -> None:
-        while True:
+        while not self._ends.is_set():
             try:
                 question, peer = self._socket.recvfrom(256)
-            except OSError:
-                return
+            except TimeoutError:
+                continue
             if len(question) < 48:
                 continue
-            self.asked += 1
             now = time.time() + self.ahead + _ERA
             stamp = struct.pack(">II", int(now), int(now % 1 * (1 << 32)))
-            # Leap none, version 4, server; stratum 2; precision 2^-20 s.
+            # Leap none, version 4, server; stratum 2; precision 2^-20 s. Then when it was set, what was asked, when that came, and when this goes.
             head = struct.pack(">BBbbII4s", 0x24, 2, 6, -20, 0, 0x100, b"TEST")
             self._socket.sendto(head + stamp + question[40:48] + stamp + stamp, peer)
