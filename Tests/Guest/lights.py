@@ -74,11 +74,12 @@ class Chip:
 
 @dataclass
 class Run:
-    """A stretch of one level; the last one has not ended."""
+    """A stretch of one level; the last one has not ended. It was seen to begin after a `blink` in which nobody looked."""
 
     lit: bool
     begin: float
     end: float | None = None
+    blink: float = 0.0
 
     def length(self, now: float) -> float:
         return (now if self.end is None else self.end) - self.begin
@@ -95,7 +96,6 @@ class Eye:
     def __post_init__(self) -> None:
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self.longest_blink = 0.0
         self._open = {led: os.open(path, os.O_RDONLY) for led, path in self.files.items()}
         self._thread = threading.Thread(target=self._look, name="eye", daemon=True)
         self._thread.start()
@@ -110,8 +110,7 @@ class Eye:
         last = time.monotonic()
         while not self._stop.is_set():
             now = time.monotonic()
-            self.longest_blink = max(self.longest_blink, now - last)
-            last = now
+            last, blink = now, now - last
             with self._lock:
                 for led, descriptor in self._open.items():
                     try:
@@ -122,13 +121,13 @@ class Eye:
                     if not runs or runs[-1].lit != lit:
                         if runs:
                             runs[-1].end = now
-                        runs.append(Run(lit, now))
+                        runs.append(Run(lit, now, blink=blink))
             time.sleep(0.006)
 
     def since(self, led: str, moment: float) -> list[Run]:
         """The runs of the LED that were not over at this moment."""
         with self._lock:
-            return [Run(run.lit, run.begin, run.end) for run in self.runs.get(led, []) if run.end is None or run.end > moment]
+            return [Run(run.lit, run.begin, run.end, run.blink) for run in self.runs.get(led, []) if run.end is None or run.end > moment]
 
     def lit(self, led: str) -> bool:
         with self._lock:
@@ -180,7 +179,8 @@ class Eye:
         found, count, begin = [], 0, 0.0
         for before, run, after in zip(runs, runs[1:], runs[2:]):
             if run.lit and run.length(now) < 0.3:
-                if before.length(now) > 0.4:
+                # Between two flashes; where the eye was busy it was shorter than it seems.
+                if before.length(now) - run.blink > 0.4:
                     count, begin = 0, run.begin
                 count += 1
                 # A flash of a pattern stands before a pause of 2.5 s, which only something that is shown once can cut short.
@@ -191,8 +191,8 @@ class Eye:
         return found
 
     def flashes(self, led: str, since: float) -> list[float]:
-        """How long each whole flash was."""
-        return [run.length(0) for run in self.since(led, since) if run.lit and run.end and run.begin > since]
+        """How long each whole flash was, at the most: where the eye was busy it began earlier than it was seen."""
+        return [run.length(0) + run.blink for run in self.since(led, since) if run.lit and run.end and run.begin > since]
 
     def describe(self, led: str, since: float) -> str:
         now = time.monotonic()

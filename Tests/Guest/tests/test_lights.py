@@ -48,6 +48,14 @@ class Moments(unittest.TestCase):
     def test_flickers_on_an_led_that_flashes_are_told_from_its_flashes(self):
         self.assertEqual(self.moments(3, 0.5, 0.15, 2.5, 0.15, 0.9, 0.15, 0.2, 0.15, 0.2, 0.15, 0.5, 0.15, 2.5, 3), ["3 flickers"])
 
+    def test_an_eye_that_was_busy_takes_no_flash_for_shorter_and_no_gap_for_longer_than_it_may_have_been(self):
+        eye = Eye({})
+        self.addCleanup(eye.close)
+        eye.runs["radio"] = [Run(True, 0, 3), Run(False, 3, 3.5), Run(True, 3.5, 3.58, blink=0.07), Run(False, 3.58, 4.1), Run(True, 4.1, 4.25, blink=0.3),
+                             Run(False, 4.25, 4.75), Run(True, 4.75)]
+        self.assertEqual([kind for kind, _ in eye.moments("radio", 0)], ["2 flickers"])
+        self.assertEqual([round(length, 2) for length in eye.flashes("radio", 0)], [0.15, 0.45])
+
     def test_two_dark_seconds_are_a_failed_measurement(self):
         self.assertEqual(self.moments(3, 2.0, 3), ["dark"])
         self.assertEqual(self.moments(0.15, 2.5, 0.15, 2.5, 3), [])
