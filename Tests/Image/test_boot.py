@@ -234,7 +234,6 @@ class HubStory(unittest.TestCase):
             self.make_key(self.folder / "stranger")
             self.assertIn("Permission denied (publickey)", self.ssh(self.folder / "stranger", "true").stderr)
             self.assertFalse(machine.status()["clock"]["synchronised"])
-            self.count_flashes("status", 3)
 
         with self.step("Bluetooth on the serial line: a collar is paired, read and delivered once the time is known"):
             self.attach_controller()
@@ -242,6 +241,7 @@ class HubStory(unittest.TestCase):
             machine.until(lambda: self.ask_collar(query="state")["links"] > 0, 120, "the collar's link")
             self.ask_collar(do="produce", count=48)
             machine.until(lambda: machine.status()["outbox"]["queued"] >= 3, 120, "three entries in the queue")
+            self.count_flashes("status", 3)
             self.assertEqual(self.backend.distinct(), 0, "something was sent without knowing the time")
             self.time = TimeServer()
             machine.run("systemctl restart systemd-timesyncd.service")

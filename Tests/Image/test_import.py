@@ -9,7 +9,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from card import GATEWAY, GOOD, TOKEN, Card
+from card import CHECKOUT, GATEWAY, GOOD, TOKEN, Card
 
 # IEEE 802.11-2020, J.4.2: passphrase "password", SSID "IEEE".
 IEEE_KEY = "f42c6fc52df0ebef9ebb4b90b38a5f902e83fe1b135a70e23aed762e9710a12e"
@@ -237,8 +237,18 @@ class ImportTests(unittest.TestCase):
         self.card.start()
         made = self.card.network()
         self.assertEqual(made["50-hub.network"], "[Match]\nName=e*\n\n[Network]\nAddress=192.168.1.20/24\nGateway=192.168.1.1\nDNS=192.168.1.1\nDNS=9.9.9.9\n")
-        self.assertEqual(made["hub.conf"], "[Time]\nNTP=ntp.example\n")
+        self.assertEqual(made["60-network.conf"], "[Time]\nNTP=ntp.example\n")
         self.assertIn("report", made)
+
+    def test_what_is_made_at_a_start_has_no_name_that_the_root_file_system_has_too(self) -> None:
+        # systemd reads only one of two files of one name.
+        self.card.write("network.conf", "address = 192.168.1.20/24\ntime_servers = ntp.example\n")
+        self.card.start()
+        self.card.network()
+        for made in (self.card.run_folder / "systemd").rglob("*"):
+            if made.is_file():
+                for there in (CHECKOUT / "image/rootfs/etc/systemd").rglob(made.name):
+                    self.assertNotEqual(there.parent.name, made.parent.name, f"{there} hides {made}")
 
     def test_every_flaw_of_the_network_is_named_at_once(self) -> None:
         self.card.write("network.conf", "address = 192.168.1.20\nrouter = home\ndns = nine\nreport = yes\nhello\ndns = 9.9.9.9\n")
