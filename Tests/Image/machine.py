@@ -133,6 +133,7 @@ class Machine:
             for each in (self._shell, self._monitor):
                 if each is not None:
                     each.close()
+            self._shell = self._monitor = None
 
     def power_off(self, patience: float = 240) -> None:
         self.run("systemctl poweroff --no-block")
@@ -180,6 +181,8 @@ class Machine:
         return connection
 
     def open_shell(self, patience: float = 300) -> None:
+        if self._shell is not None:
+            return
         self._shell = self._connect("shell")
         self._shell.settimeout(2)
         end = time.monotonic() + patience
