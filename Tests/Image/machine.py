@@ -101,22 +101,25 @@ class Machine:
         tool("fdtput", "-t", "s", str(tree), f"/pl061@{GPIO:x}", "gpio-line-names", *(name or f"line{number}" for number, name in enumerate(names)))
         return tree
 
-    def start(self) -> None:
-        self.boots += 1
+    def _command(self) -> list[str]:
+        """The emulator with this machine's parts, for one boot."""
         command_line = self.card.read("cmdline.txt").strip().replace("ttyS1,115200", "ttyAMA0").replace("quiet", "")
-        for name in ("shell", "monitor", "serial"):
-            (self.folder / f"{name}.socket").unlink(missing_ok=True)
         disks = ["-drive", f"file={self.card.path},format=raw,if=none,id=card", "-device", "virtio-blk-pci,drive=card"]
         if self.tools_disk:
             disks += ["-drive", f"file={self.tools_disk},format=raw,if=none,id=tools,readonly=on", "-device", "virtio-blk-pci,drive=tools"]
+        return [*self._hardware(), "-dtb", str(self._tree), "-kernel", str(self.kernel), "-initrd", str(self.initramfs),
+                "-append", f"{command_line} systemd.show_status=1 systemd.debug_shell=hvc0", "-serial", f"file:{self.console}", *disks,
+                "-netdev", f"user,id=net,hostfwd=tcp:127.0.0.1:{SSH_PORT}-:22", "-device", "virtio-net-pci,netdev=net,romfile=", "-device", "virtio-rng-pci", "-device", "i6300esb",
+                "-device", "virtio-serial-pci", "-chardev", f"socket,id=shell,path={self.folder}/shell.socket,server=on,wait=off", "-device", "virtconsole,chardev=shell",
+                "-chardev", f"socket,id=line,path={self.line},server=on,wait=off", "-device", "pci-serial,chardev=line"]
+
+    def start(self) -> None:
+        self.boots += 1
+        for name in ("shell", "monitor", "serial"):
+            (self.folder / f"{name}.socket").unlink(missing_ok=True)
         log = open(self.folder / "qemu.log", "ab")
         self._process = subprocess.Popen(
-            [*self._hardware(), "-dtb", str(self._tree), "-kernel", str(self.kernel), "-initrd", str(self.initramfs),
-             "-append", f"{command_line} systemd.show_status=1 systemd.debug_shell=hvc0", "-serial", f"file:{self.console}", *disks,
-             "-netdev", f"user,id=net,hostfwd=tcp:127.0.0.1:{SSH_PORT}-:22", "-device", "virtio-net-pci,netdev=net,romfile=", "-device", "virtio-rng-pci", "-device", "i6300esb",
-             "-device", "virtio-serial-pci", "-chardev", f"socket,id=shell,path={self.folder}/shell.socket,server=on,wait=off", "-device", "virtconsole,chardev=shell",
-             "-chardev", f"socket,id=line,path={self.line},server=on,wait=off", "-device", "pci-serial,chardev=line",
-             "-qmp", f"unix:{self.folder}/monitor.socket,server=on,wait=off"],
+            [*self._command(), "-qmp", f"unix:{self.folder}/monitor.socket,server=on,wait=off"],
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         log.close()
         self._shell: socket.socket | None = None
