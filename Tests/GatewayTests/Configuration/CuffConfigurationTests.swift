@@ -114,7 +114,7 @@ struct CuffConfigurationTests {
 
     // MARK: What is refused
 
-    @Test("each flaw has its message", arguments: [
+    private static let flaws: [Flaw] = [
         flaw("a misspelt key", anna + ["adress = \"C0:FF:EE:12:34:57\""], "28:1: error: [cuff] \"arm\".adress is not a known key; did you mean \"address\"?"),
         flaw("a key of collars", anna + ["heartbeat = \"x\""], "28:1: error: [cuff] \"arm\".heartbeat is not a known key here; it belongs in [[collar]]"),
         flaw("a key of users", arm + ["user = 1"], "27:1: error: [cuff] \"arm\".user is an integer; write it as [[cuff.user]]"),
@@ -226,7 +226,9 @@ struct CuffConfigurationTests {
         flaw("a section with too few brackets", anna + ["[cuff_model]"], "28:2: error: cuff_model is a table; write it as [[cuff_model]]"),
         flaw("a flag for readings in a word", anna + ["[log]", "log_readings = \"yes\""],
              "29:16: error: [log].log_readings is a string; allowed: true or false, without quotes, e.g. true")
-    ])
+    ]
+
+    @Test("each flaw has its message", arguments: flaws)
     func message(_ flaw: Flaw) throws {
         let scratch = try ConfigurationScratch()
         let text = flaw.more.joined()
